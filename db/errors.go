@@ -1,0 +1,75 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// The kinds of errors. A caller tells them apart with errors.Is; the text is for people.
+var (
+	// ErrBusy: another process held the lock for longer than the bound, or the disk is full.
+	// Nothing was written; it is safe to try again.
+	ErrBusy = errors.New("the database is busy")
+	// ErrOutcomeUnknown: the commit may or may not have happened. Only the same operation again,
+	// with the same key, tells.
+	ErrOutcomeUnknown = errors.New("the outcome is unknown")
+	// ErrNoLedger: there is no jobledger database at that place.
+	ErrNoLedger = errors.New("no ledger")
+	// ErrNewer: the database was written by a newer binary, or migrated while this one ran.
+	ErrNewer = errors.New("the database is newer than this binary")
+	// ErrReadOnly: the file or its directory cannot be written.
+	ErrReadOnly = errors.New("the database is read-only")
+	// ErrDamaged: the engine found the file corrupt.
+	ErrDamaged = errors.New("the database is damaged")
+	// ErrConstraint: a constraint or trigger of the schema refused the statement.
+	ErrConstraint = errors.New("a constraint refused the change")
+	// ErrClosed: the handle was closed.
+	ErrClosed = errors.New("the database is closed")
+)
+
+// Error is an error of a known kind: one of the sentinels of this package, and what caused it.
+type Error struct {
+	Kind   error
+	Reason string // what a person reads in place of the kind's text; may be empty
+	Err    error  // may be nil
+}
+
+// Error gives the reason, or the kind, and then the cause.
+func (e *Error) Error() string {
+	text := e.Reason
+	if text == "" {
+		text = e.Kind.Error()
+	}
+	if e.Err == nil {
+		return text
+	}
+	return text + ": " + e.Err.Error()
+}
+
+// Unwrap lets errors.Is and errors.As see both the kind and the cause.
+func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
+
+// PanicError is what a panicking operation answers with; its effects were rolled back.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error gives the value of the panic, without the stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// unknown marks an error after which nobody can tell whether the commit happened.
+func unknown(err error) error { return &Error{Kind: ErrOutcomeUnknown, Err: err} }
+
+// refuse says why a path is not opened.
+func refuse(format string, args ...any) error {
+	return &Error{Kind: ErrNoLedger, Reason: fmt.Sprintf(format, args...)}
+}
+
+// plain reports whether err needs no class: the ends of contexts and empty results pass as they are.
+func plain(err error) bool {
+	return err == nil || errors.Is(err, sql.ErrNoRows) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

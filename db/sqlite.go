@@ -1,0 +1,274 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+	"modernc.org/sqlite"
+)
+
+// applicationID marks a SQLite file as ours ("JBLG"), so that no other program's file is taken for one.
+const applicationID = 0x4a424c47
+
+var sqliteEngine = engine{
+	name:  "sqlite",
+	begin: "BEGIN IMMEDIATE",
+	// The connection was opened with a busy_timeout. From here on the waiting is ours: SQLite sleeps
+	// up to 100 ms between tries, and a commit of another process takes about one.
+	prepare:  "PRAGMA busy_timeout = 0",
+	classify: classifySQLite,
+}
+
+func init() {
+	// Without open file description locks, closing any other descriptor of the file in this process
+	// drops SQLite's locks. Platforms that lack them go without: nothing here opens the file twice.
+	_, _ = sqlite.OFDLocking(true)
+	sqlite.StrictPragmas(true)
+	sqlx.BindDriver("sqlite", sqlx.QUESTION)
+}
+
+// pragmas are what every connection must have; they are read back, because a key that the driver
+// does not know is ignored without an error.
+var pragmas = []struct{ name, value, readBack string }{
+	{"busy_timeout", "5000", "5000"}, // first: the others may have to wait
+	{"synchronous", "FULL", "2"},
+	{"foreign_keys", "1", "1"},
+	{"trusted_schema", "0", "0"},
+	{"cell_size_check", "1", "1"},
+	{"temp_store", "2", "2"},
+}
+
+// sqliteDSN escapes a path into the driver's URI form, so that %, ? and # stay part of the name.
+func sqliteDSN(path string, writable bool) string {
+	name := filepath.ToSlash(path)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name // a Windows drive letter
+	}
+	query := url.Values{"_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
+	for _, p := range pragmas {
+		query.Add("_pragma", p.name+"("+p.value+")")
+	}
+	if writable {
+		query.Add("mode", "rw")
+		query.Add("_pragma", "journal_mode(WAL)")
+		query.Add("_pragma", "journal_size_limit(67108864)")
+	} else {
+		query.Add("mode", "ro")
+		query.Add("_pragma", "query_only(1)")
+	}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: name, RawQuery: query.Encode()}).String()
+}
+
+func openPool(path string, writable bool, connections int) (*sqlx.DB, error) {
+	pool, err := sqlx.Open("sqlite", sqliteDSN(path, writable))
+	if err != nil {
+		return nil, classifySQLite(err)
+	}
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	return pool, nil
+}
+
+// openSQLite checks the file without writing to it, and only then opens it for writing.
+func openSQLite(ctx context.Context, dsn string, o Options) (readers, writers *sqlx.DB, err error) {
+	path, err := sqlitePath(dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkFile(path); err != nil {
+		return nil, nil, err
+	}
+	if readers, err = openPool(path, false, readersMax); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			readers.Close()
+		}
+	}()
+	version, err := inspect(ctx, readers, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if writers, err = openPool(path, true, 1); err != nil {
+		return nil, nil, err
+	}
+	if version < SchemaVersion() {
+		if err = migrateSQLite(ctx, writers, o.Clock().UnixMicro()); err != nil {
+			writers.Close()
+			return nil, nil, err
+		}
+	}
+	return readers, writers, nil
+}
+
+// sqlitePath makes a path absolute. Names with a meaning to SQLite itself are refused.
+func sqlitePath(dsn string) (string, error) {
+	if dsn == "" || dsn == ":memory:" || strings.ContainsRune(dsn, 0) {
+		return "", refuse("%q is not the name of a file", dsn)
+	}
+	path, err := filepath.Abs(dsn)
+	if err != nil {
+		return "", refuse("%s: %v", dsn, err)
+	}
+	return path, nil
+}
+
+// checkFile looks at a file without opening it. (Opening and closing it would drop SQLite's locks.)
+func checkFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return missing(path)
+	case err != nil:
+		return refuse("cannot look at %s: %v", path, errors.Unwrap(err))
+	case info.IsDir():
+		return refuse("%s is a directory", path)
+	case !info.Mode().IsRegular():
+		return refuse("%s is not a regular file", path)
+	case info.Size() == 0:
+		return refuse("%s is empty, not a jobledger database", path)
+	}
+	return nil
+}
+
+func missing(path string) error {
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return refuse("no ledger at %s: the directory does not exist", path)
+	}
+	return refuse("no ledger at %s: create one with init", path)
+}
+
+// inspect reads what a file is, its schema version, and whether the connection is set as asked.
+func inspect(ctx context.Context, pool *sqlx.DB, path string) (version int, err error) {
+	conn, err := pool.Connx(ctx)
+	if err != nil {
+		return 0, explainOpen(path, err)
+	}
+	defer conn.Close()
+	var id int64
+	if err := conn.GetContext(ctx, &id, `PRAGMA application_id`); err != nil {
+		return 0, explainOpen(path, err)
+	}
+	if id != applicationID {
+		return 0, refuse("%s is another program's database (application_id %d)", path, id)
+	}
+	if err := conn.GetContext(ctx, &version, `PRAGMA user_version`); err != nil {
+		return 0, explainOpen(path, err)
+	}
+	if version > SchemaVersion() {
+		return 0, newer(version)
+	}
+	if err := checkConnection(ctx, conn, path); err != nil {
+		return 0, err
+	}
+	return version, checkMigrations(ctx, conn, version)
+}
+
+// checkConnection proves that the connection is to the file that was asked for, with every pragma.
+func checkConnection(ctx context.Context, conn *sqlx.Conn, path string) error {
+	var opened string
+	if err := conn.GetContext(ctx, &opened, `SELECT file FROM pragma_database_list WHERE name = 'main'`); err != nil {
+		return explainOpen(path, err)
+	}
+	wanted, err := os.Stat(path)
+	if err != nil {
+		return missing(path)
+	}
+	if got, err := os.Stat(opened); err != nil || !os.SameFile(wanted, got) {
+		return refuse("%s was asked for and %s was opened", path, opened)
+	}
+	for _, p := range pragmas {
+		var value string
+		if err := conn.GetContext(ctx, &value, `PRAGMA `+p.name); err != nil {
+			return explainOpen(path, err)
+		}
+		if value != p.readBack {
+			return fmt.Errorf("pragma %s is %s, want %s", p.name, value, p.readBack)
+		}
+	}
+	return nil
+}
+
+// checkMigrations compares the migrations applied to a current database with this binary's.
+func checkMigrations(ctx context.Context, conn *sqlx.Conn, version int) error {
+	if version < SchemaVersion() {
+		return nil // migrateSQLite checks them
+	}
+	return classifySQLite(migrate(ctx, conn, sqliteMigrations, 0))
+}
+
+// migrateSQLite brings the schema up to date in one transaction. Of several processes that try,
+// one does it and the others find it done.
+func migrateSQLite(ctx context.Context, pool *sqlx.DB, now int64) (err error) {
+	conn, err := pool.Connx(ctx)
+	if err != nil {
+		return classifySQLite(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		discard(conn)
+		return classifySQLite(err)
+	}
+	err = migrate(ctx, conn, sqliteMigrations, now)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(sqliteMigrations)))
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		discard(conn) // and with it the transaction
+	}
+	return classifySQLite(err)
+}
+
+// classifySQLite gives a driver error its kind, by code and never by text.
+func classifySQLite(err error) error {
+	var e *sqlite.Error
+	if plain(err) || !errors.As(err, &e) {
+		return err
+	}
+	kind := map[int]error{
+		5:  ErrBusy,       // SQLITE_BUSY
+		6:  ErrBusy,       // SQLITE_LOCKED
+		8:  ErrReadOnly,   // SQLITE_READONLY
+		11: ErrDamaged,    // SQLITE_CORRUPT
+		13: ErrBusy,       // SQLITE_FULL
+		14: ErrNoLedger,   // SQLITE_CANTOPEN
+		19: ErrConstraint, // SQLITE_CONSTRAINT
+		26: ErrNoLedger,   // SQLITE_NOTADB
+	}[e.Code()&0xff]
+	if kind == nil {
+		return err
+	}
+	reason := ""
+	if e.Code()&0xff == 13 {
+		reason = "the disk is full"
+	}
+	return &Error{Kind: kind, Reason: reason, Err: err}
+}
+
+// explainOpen words the errors of a first look at a file for the person who named it.
+func explainOpen(path string, err error) error {
+	err = classifySQLite(err)
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case 14:
+		return refuse("cannot open %s: check the permissions of the file and of its directory", path)
+	case 26:
+		return refuse("%s is not a database", path)
+	case 11:
+		return &Error{Kind: ErrDamaged, Reason: path + " is damaged", Err: err}
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// Tx runs the statements of one operation. It belongs to the function it was given to and is not
+// safe for concurrent use.
+type Tx struct {
+	ctx       context.Context
+	engine    *engine
+	now       int64
+	prepare   func(ctx context.Context, query string) (*sqlx.Stmt, error)
+	once      bool // statements are closed after their first use
+	intercept func(When, string) error
+	driving   bool // a driver call is under way: a panic now is the driver's
+}
+
+// Now is the time of this operation, in microseconds UTC; it does not move while the operation runs.
+func (t *Tx) Now() int64 { return t.now }
+
+// Get scans the first row of a query into dest, a struct or a single value. found is false, and
+// dest unchanged, if there is no row. Ignore dest when there is an error.
+func (t *Tx) Get(dest any, query string, args ...any) (found bool, err error) {
+	err = t.run(query, func(s *sqlx.Stmt) error { return s.GetContext(t.ctx, dest, args...) })
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// GetLocked is Get, and keeps the rows of the named table alias from changing before the commit.
+func (t *Tx) GetLocked(dest any, query string, args ...any) (found bool, err error) {
+	return t.Get(dest, query+t.engine.lock, args...)
+}
+
+// Select scans all rows of a query into dest, a pointer to a slice. The query must bound them.
+func (t *Tx) Select(dest any, query string, args ...any) error {
+	return t.run(query, func(s *sqlx.Stmt) error { return s.SelectContext(t.ctx, dest, args...) })
+}
+
+// Exec runs a statement and gives the number of rows that it changed.
+func (t *Tx) Exec(query string, args ...any) (rows int64, err error) {
+	err = t.run(query, func(s *sqlx.Stmt) error {
+		result, err := s.ExecContext(t.ctx, args...)
+		if err == nil {
+			rows, err = result.RowsAffected()
+		}
+		return err
+	})
+	return rows, err
+}
+
+// Each calls fn with every row of a query until fn returns false or an error. fn must not use t:
+// the rows are still being read.
+func Each[T any](t *Tx, fn func(*T) (more bool, err error), query string, args ...any) error {
+	return t.run(query, func(s *sqlx.Stmt) error {
+		rows, err := s.QueryxContext(t.ctx, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var row T
+			if err := rows.StructScan(&row); err != nil {
+				return err
+			}
+			t.driving = false
+			more, err := fn(&row)
+			t.driving = true
+			if err != nil || !more {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// run prepares a query, or finds it prepared, and drives it through use.
+func (t *Tx) run(query string, use func(*sqlx.Stmt) error) error {
+	return t.guard(query, func() error {
+		stmt, err := t.prepare(t.ctx, query)
+		if err != nil {
+			return err
+		}
+		if t.once {
+			defer stmt.Close()
+		}
+		return use(stmt)
+	})
+}
+
+// control runs a statement of the transaction itself, such as SAVEPOINT.
+func (t *Tx) control(query string) error {
+	_, err := t.Exec(query)
+	return err
+}
+
+// guard is the one place where statements run: it calls the interceptor on both sides, notes that
+// the driver is at work, and gives the error its class.
+func (t *Tx) guard(query string, do func() error) error {
+	if t.intercept != nil {
+		if err := t.intercept(Before, query); err != nil {
+			return err
+		}
+	}
+	t.driving = true
+	err := do()
+	t.driving = false
+	if err == nil && t.intercept != nil {
+		err = t.intercept(After, query)
+	}
+	return t.engine.classify(err)
+}

@@ -1,0 +1,107 @@
+package db
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+)
+
+// operation is one call of Write on its way through the queue.
+type operation struct {
+	fn    func(*Tx) error
+	state atomic.Int32
+	done  chan error // holds one answer, so that the writer never waits for a caller who left
+}
+
+// The states of an operation. A caller may withdraw one only while it waits.
+const (
+	waiting int32 = iota
+	taken
+	withdrawn
+)
+
+// Write runs fn in a write transaction and returns once that is durable on disk, or with an error.
+//
+// Operations that wait at the same time share one commit; each has its own savepoint, so an error
+// or a panic in fn undoes fn alone and is returned to its caller alone. fn may run more than once
+// and shares the transaction with strangers: it must do nothing but SQL.
+//
+// Errors: what fn returned; [ErrBusy], nothing was written; [ErrOutcomeUnknown], the commit may or
+// may not have happened, or ctx ended while fn was at work. If ctx ends before fn began, nothing was
+// written and the error is that of ctx.
+func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	o := &operation{fn: fn, done: make(chan error, 1)}
+	if err := d.enqueue(ctx, o); err != nil {
+		return err
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-ctx.Done():
+	}
+	if o.state.CompareAndSwap(waiting, withdrawn) {
+		return ctx.Err()
+	}
+	select {
+	case err := <-o.done: // the answer and the end of ctx came together
+		return err
+	default:
+		return unknown(ctx.Err())
+	}
+}
+
+func (d *DB) enqueue(ctx context.Context, o *operation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d.mutex.RLock()
+	defer d.mutex.RUnlock()
+	if d.closed {
+		return ErrClosed
+	}
+	select {
+	case d.queue <- o:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// writeLoop is the only goroutine that writes. It takes what is waiting and commits it together;
+// while one batch reaches the disk, the next one gathers.
+func (d *DB) writeLoop() {
+	defer close(d.idle)
+	w := &writer{db: d}
+	defer w.close()
+	batch := make([]*operation, 0, d.options.BatchMax)
+	for o := range d.queue {
+		batch = d.gather(append(batch[:0], o))
+		for again := batch; len(again) > 0; {
+			again = w.attempt(again)
+		}
+	}
+}
+
+// gather adds to a batch what waits in the queue, without waiting for more.
+func (d *DB) gather(batch []*operation) []*operation {
+	// The callers of the last batch were woken a moment ago: let them ask again before looking.
+	runtime.Gosched()
+	taking := batch[:0]
+	for o := batch[0]; ; {
+		if o.state.CompareAndSwap(waiting, taken) {
+			taking = append(taking, o)
+		}
+		if len(taking) == d.options.BatchMax {
+			return taking
+		}
+		var more bool
+		select {
+		case o, more = <-d.queue:
+			if !more {
+				return taking
+			}
+		default:
+			return taking
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package ledger
+
+import "jobledger/db"
+
+// claim is a way to take a job's terminal transition. They differ in what the job's submission must
+// be; all of them decide inside the one UPDATE.
+type claim struct {
+	query string
+	args  func(tx *db.Tx, r *Report) []any
+	// anyAttempt: the claim is about the job, whichever attempt it is at.
+	anyAttempt bool
+	// refusal says why an open job of the right attempt was not claimed.
+	refusal func(job *Job) error
+}
+
+// byReport is the claim of an observer: its word is evidence, whatever the submission. It must not
+// contradict the upstream id on file.
+var byReport = &claim{
+	query: claimQuery + `
+		AND (? = '' OR NOT EXISTS (
+		      SELECT 1 FROM attempts a
+		      WHERE a.job_id = jobs.id AND a.attempt = jobs.attempt AND a.upstream_id <> ?))
+		RETURNING ` + jobColumns,
+	args: func(_ *db.Tx, r *Report) []any { return []any{r.UpstreamID, r.UpstreamID} },
+	refusal: func(job *Job) error {
+		return fail(Inconsistent, "job %q is open and cannot be settled", job.ID)
+	},
+}
+
+// byCancel is the claim of a cancellation: only where it is known that no provider is at work on the
+// job, or which one, by both handles.
+var byCancel = &claim{
+	query: claimQuery + `
+		AND (submission IN ('none', 'rejected')
+		     OR submission = 'accepted' AND EXISTS (
+		          SELECT 1 FROM attempts a
+		          WHERE a.job_id = jobs.id AND a.attempt = jobs.attempt
+		            AND a.provider <> '' AND a.upstream_id IS NOT NULL))
+		RETURNING ` + jobColumns,
+	args:       func(*db.Tx, *Report) []any { return nil },
+	anyAttempt: true,
+	refusal: func(job *Job) error {
+		return fail(ReconciliationRequired,
+			"job %q: nobody knows whether the provider took it (submission %s): reconcile it first",
+			job.ID, job.Submission)
+	},
+}
+
+// bySweep is the claim of the sweep: only jobs that were never submitted and are past their deadline.
+var bySweep = &claim{
+	query: claimQuery + `
+		AND submission = 'none' AND deadline <= ?
+		RETURNING ` + jobColumns,
+	args:       func(tx *db.Tx, _ *Report) []any { return []any{now(tx)} },
+	anyAttempt: true,
+	refusal: func(job *Job) error {
+		return fail(NotAllowed, "job %q is not past its deadline, or was submitted", job.ID)
+	},
+}
+
+// claimQuery is the gate: it changes an open job whose attempt is the report's, whose cost covers the
+// report's, and for which nothing has been paid or returned yet. Whoever changes the row has won.
+const claimQuery = `
+UPDATE jobs
+SET status = ?, settled_cost = CASE WHEN ? = 'completed' THEN COALESCE(?, cost) ELSE 0 END,
+    settled_source = ?, settled_attempt = attempt, settled_at = ?, reason = ?, updated_at = ?
+WHERE id = ? AND status IN ('pending', 'processing')
+  AND attempt BETWEEN ? AND ? AND cost >= ?
+  AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.event_key IN (?, ?, ?))`
+
+// take tries to claim the job and, if it won, reads it into job.
+func (c *claim) take(tx *db.Tx, job *Job, r *Report) (won bool, err error) {
+	lowest, highest := c.attempts(r)
+	args := []any{
+		r.Outcome, r.Outcome, r.Cost, r.Source, now(tx), r.Reason, now(tx),
+		r.Job, lowest, highest, r.cost(),
+		jobKey(KindConsume, r.Job), jobKey(KindRelease, r.Job), jobKey(KindRefund, r.Job),
+	}
+	return tx.Get(job, c.query, append(args, c.args(tx, r)...)...)
+}
+
+// attempts is the range in which the job's current attempt must be. A report that names none is
+// taken only while the job has had at most one.
+func (c *claim) attempts(r *Report) (lowest, highest int64) {
+	switch {
+	case c.anyAttempt:
+		return 0, AmountMax
+	case r.Attempt == 0:
+		return 0, 1
+	}
+	return r.Attempt, r.Attempt
+}
+
+func (r *Report) cost() int64 {
+	if r.Cost == nil {
+		return 0
+	}
+	return *r.Cost
+}
+
+// judge finds out why a report did not claim its job. err refuses the report without a trace;
+// refusal refuses it, but the report is kept.
+func (c *claim) judge(tx *db.Tx, job *Job, r *Report) (verdict Verdict, refusal, err error) {
+	if r.cost() > job.Cost {
+		return "", nil, invalid("cost", "%d is more than the job's cost, %d", r.cost(), job.Cost)
+	}
+	if lowest, highest := c.attempts(r); job.Attempt < lowest || job.Attempt > highest {
+		return Stale, staleAttempt(job, r), nil
+	}
+	other, err := otherUpstream(tx, job, r)
+	if err != nil {
+		return "", nil, err
+	}
+	switch {
+	case other != "":
+		return Stale, fail(StaleAttempt, "job %q: the report names upstream id %q, on file is %q",
+			job.ID, r.UpstreamID, other), nil
+	case !job.Status.Open() && job.Status == Status(r.Outcome):
+		return Duplicate, nil, nil
+	case !job.Status.Open():
+		return Conflict, nil, nil
+	}
+	if err := unpaid(tx, job); err != nil {
+		return "", nil, err
+	}
+	refusal = c.refusal(job)
+	if CodeOf(refusal) == Inconsistent {
+		return "", nil, refusal
+	}
+	return Refused, refusal, nil
+}
+
+func staleAttempt(job *Job, r *Report) error {
+	if r.Attempt == 0 {
+		return fail(StaleAttempt, "job %q has had %d attempts and the report names none", job.ID, job.Attempt)
+	}
+	return fail(StaleAttempt, "job %q is at attempt %d and the report is about %d", job.ID, job.Attempt, r.Attempt)
+}
+
+// otherUpstream gives the upstream id on file, if the report names another one.
+func otherUpstream(tx *db.Tx, job *Job, r *Report) (upstream string, err error) {
+	if r.UpstreamID == "" {
+		return "", nil
+	}
+	_, err = tx.Get(&upstream, `
+		SELECT upstream_id FROM attempts WHERE job_id = ? AND attempt = ? AND upstream_id <> ?`,
+		job.ID, job.Attempt, r.UpstreamID)
+	return upstream, err
+}
+
+// unpaid refuses an open job for which the journal has a settlement already.
+func unpaid(tx *db.Tx, job *Job) error {
+	for _, kind := range []Kind{KindConsume, KindRelease, KindRefund} {
+		e, err := findEntry(tx, jobKey(kind, job.ID))
+		if err != nil {
+			return err
+		}
+		if e != nil {
+			return fail(Inconsistent, "job %q is open and the journal has its %s already (entry %s)",
+				job.ID, e.EventKey, e.ID)
+		}
+	}
+	return nil
+}

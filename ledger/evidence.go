@@ -1,0 +1,119 @@
+package ledger
+
+import (
+	"encoding/json"
+
+	"jobledger/db"
+)
+
+// ReportRow is a report as it was kept: one row per distinct report and verdict.
+type ReportRow struct {
+	Job        string  `db:"job_id" json:"job"`
+	Attempt    int64   `db:"attempt" json:"attempt"` // 0: it named none
+	Source     Source  `db:"source" json:"source"`
+	Outcome    Outcome `db:"outcome" json:"outcome"`
+	UpstreamID string  `db:"upstream_id" json:"upstream_id"` // empty: it named none
+	Verdict    Verdict `db:"verdict" json:"verdict"`
+	Count      int64   `db:"count" json:"count"`
+	FirstAt    Time    `db:"first_at" json:"first_at"`
+	LastAt     Time    `db:"last_at" json:"last_at"`
+	Detail     string  `db:"detail" json:"detail"` // the reason that the first of them gave
+}
+
+// insertReport keeps a report, or counts it if it is known. first tells which.
+func insertReport(tx *db.Tx, r *Report, v Verdict) (first bool, err error) {
+	var count int64
+	_, err = tx.Get(&count, `
+		INSERT INTO reports (job_id, attempt, source, outcome, upstream_id, verdict, count, first_at, last_at, detail)
+		VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
+		ON CONFLICT (job_id, source, outcome, verdict, attempt, upstream_id)
+		DO UPDATE SET count = reports.count + 1, last_at = excluded.last_at
+		RETURNING count`,
+		r.Job, r.Attempt, r.Source, r.Outcome, r.UpstreamID, v, now(tx), now(tx), r.Reason)
+	return count == 1, err
+}
+
+// Event is a follow-up for another system, written by the transaction that it speaks of.
+type Event struct {
+	ID        string `db:"id" json:"id"`
+	Type      string `db:"type" json:"type"` // "job." and the outcome, or "job.conflict"
+	Job       string `db:"job_id" json:"job"`
+	Owner     string `db:"owner" json:"owner"`
+	Payload   JSON   `db:"payload" json:"payload"`
+	CreatedAt Time   `db:"created_at" json:"created_at"`
+}
+
+// settledPayload is what the event of a settlement says.
+type settledPayload struct {
+	Job      string  `json:"job"`
+	Owner    string  `json:"owner"`
+	Outcome  Outcome `json:"outcome"`
+	Cost     int64   `json:"cost"`
+	Consumed int64   `json:"consumed"`
+	Returned int64   `json:"returned"`
+	Source   Source  `json:"source"`
+	Attempt  int64   `json:"attempt"`
+	Reason   string  `json:"reason"`
+	At       Time    `json:"settled_at"`
+}
+
+func settledEvent(s *Settlement) *Event {
+	j := &s.Job
+	return newEvent("job."+string(j.Status), j, settledPayload{
+		Job:      j.ID,
+		Owner:    j.Owner,
+		Outcome:  Outcome(j.Status),
+		Cost:     j.Cost,
+		Consumed: s.Consumed,
+		Returned: s.Returned,
+		Source:   *j.SettledSource,
+		Attempt:  *j.SettledAttempt,
+		Reason:   j.Reason,
+		At:       *j.SettledAt,
+	})
+}
+
+// conflictPayload is what the event of a contradicting report says.
+type conflictPayload struct {
+	Job      string  `json:"job"`
+	Owner    string  `json:"owner"`
+	Outcome  Outcome `json:"outcome"`
+	Reported Outcome `json:"reported"`
+	Source   Source  `json:"source"`
+	Attempt  int64   `json:"attempt"`
+	Reason   string  `json:"reason"`
+}
+
+func conflictEvent(j *Job, r *Report) *Event {
+	return newEvent("job.conflict", j, conflictPayload{
+		Job:      j.ID,
+		Owner:    j.Owner,
+		Outcome:  Outcome(j.Status),
+		Reported: r.Outcome,
+		Source:   r.Source,
+		Attempt:  r.Attempt,
+		Reason:   r.Reason,
+	})
+}
+
+func newEvent(kind string, j *Job, payload any) *Event {
+	return &Event{ID: newID(), Type: kind, Job: j.ID, Owner: j.Owner, Payload: mustJSON(payload)}
+}
+
+func insertEvent(tx *db.Tx, e *Event) error {
+	e.CreatedAt = now(tx)
+	_, err := tx.Exec(`
+		INSERT INTO events (id, type, job_id, owner, payload, created_at)
+		VALUES (?, ?, ?, ?, ?, ?)`,
+		e.ID, e.Type, e.Job, e.Owner, e.Payload, e.CreatedAt)
+	return err
+}
+
+// mustJSON encodes a value of this package, which cannot fail.
+func mustJSON(v any) JSON {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return JSON(b)
+}
