@@ -186,6 +186,7 @@ func (w *writer) prepare(ctx context.Context, query string) (*sqlx.Stmt, error) 
 // discard throws the connection away, and with it the transaction that it may still be inside.
 func (w *writer) discard() {
 	if w.conn != nil {
+		w.finalize()
 		discard(w.conn)
 		w.conn.Close()
 		w.conn, w.statements = nil, nil
@@ -194,7 +195,16 @@ func (w *writer) discard() {
 
 func (w *writer) close() {
 	if w.conn != nil {
+		w.finalize()
 		w.conn.Close()
+	}
+}
+
+// finalize closes the prepared statements. SQLite keeps a connection alive, with its transaction and
+// its lock, for as long as one statement of it is open.
+func (w *writer) finalize() {
+	for _, s := range w.statements {
+		_ = s.Close()
 	}
 }
 

@@ -133,6 +133,12 @@ func (d *DB) Close() error {
 
 // Read runs fn on one consistent snapshot. fn cannot write.
 func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	d.mutex.RLock()
+	closed := d.closed
+	d.mutex.RUnlock()
+	if closed {
+		return ErrClosed
+	}
 	conn, err := d.readers.Connx(ctx)
 	if err != nil {
 		return d.engine.classify(err)

@@ -38,14 +38,17 @@ type Error struct {
 
 // Error gives the reason, or the kind, and then the cause.
 func (e *Error) Error() string {
-	text := e.Reason
-	if text == "" {
-		text = e.Kind.Error()
-	}
 	if e.Err == nil {
-		return text
+		return e.text()
 	}
-	return text + ": " + e.Err.Error()
+	return e.text() + ": " + e.Err.Error()
+}
+
+func (e *Error) text() string {
+	if e.Reason == "" {
+		return e.Kind.Error()
+	}
+	return e.Reason
 }
 
 // Unwrap lets errors.Is and errors.As see both the kind and the cause.

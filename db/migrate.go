@@ -74,7 +74,9 @@ func migrate(ctx context.Context, conn *sqlx.Conn, list []migration, now int64) 
 		if _, err := conn.ExecContext(ctx, list[i].text); err != nil {
 			return fmt.Errorf("migration %s: %w", list[i].name, err)
 		}
-		const insert = `INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)`
+		const insert = `
+			INSERT INTO schema_migrations (version, name, checksum, applied_at)
+			VALUES (?, ?, ?, ?)`
 		if _, err := conn.ExecContext(ctx, insert, i+1, list[i].name, list[i].checksum, now); err != nil {
 			return fmt.Errorf("migration %s: %w", list[i].name, err)
 		}
@@ -84,6 +86,7 @@ func migrate(ctx context.Context, conn *sqlx.Conn, list []migration, now int64) 
 
 func newer(version int) error {
 	return &Error{Kind: ErrNewer, Reason: fmt.Sprintf(
-		"the database has schema version %d and this binary knows up to %d: use a newer jobledger; the data is intact",
+		"the database has schema version %d and this binary knows up to %d: "+
+			"use a newer jobledger; the data is intact",
 		version, SchemaVersion())}
 }

@@ -33,7 +33,41 @@ func (t *Tx) Get(dest any, query string, args ...any) (found bool, err error) {
 	return err == nil, err
 }
 
-// GetLocked is Get, and keeps the rows of the named table alias from changing before the commit.
+// Row scans the columns of a query's first row into dest, one by one. It is Get for the hot paths,
+// without its cost per column.
+func (t *Tx) Row(query string, args []any, dest ...any) (found bool, err error) {
+	err = t.run(query, func(s *sqlx.Stmt) error { return s.QueryRowContext(t.ctx, args...).Scan(dest...) })
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RowLocked is Row, and keeps the row from changing before the commit.
+func (t *Tx) RowLocked(query string, args []any, dest ...any) (found bool, err error) {
+	return t.Row(query+t.engine.lock, args, dest...)
+}
+
+// Rows scans the columns of each row of a query into dest, one by one, and then calls next. It is
+// Select for the hot paths. next must not use t.
+func (t *Tx) Rows(next func(), query string, args []any, dest ...any) error {
+	return t.run(query, func(s *sqlx.Stmt) error {
+		rows, err := s.QueryContext(t.ctx, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := rows.Scan(dest...); err != nil {
+				return err
+			}
+			next()
+		}
+		return rows.Err()
+	})
+}
+
+// GetLocked is Get, and keeps the row from changing before the commit.
 func (t *Tx) GetLocked(dest any, query string, args ...any) (found bool, err error) {
 	return t.Get(dest, query+t.engine.lock, args...)
 }

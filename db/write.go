@@ -82,26 +82,31 @@ func (d *DB) writeLoop() {
 	}
 }
 
-// gather adds to a batch what waits in the queue, without waiting for more.
+// gather adds to a batch what waits in the queue. It adds no delay: it lets other goroutines run, so
+// that the callers woken by the last commit can ask again, only for as long as more of them do.
 func (d *DB) gather(batch []*operation) []*operation {
-	// The callers of the last batch were woken a moment ago: let them ask again before looking.
-	runtime.Gosched()
 	taking := batch[:0]
-	for o := batch[0]; ; {
+	for o, more := batch[0], true; more; {
 		if o.state.CompareAndSwap(waiting, taken) {
 			taking = append(taking, o)
 		}
 		if len(taking) == d.options.BatchMax {
-			return taking
+			break
 		}
-		var more bool
+		o, more = d.next()
+	}
+	return taking
+}
+
+// next takes an operation that waits now or after one turn of the scheduler.
+func (d *DB) next() (o *operation, more bool) {
+	for range 2 {
 		select {
 		case o, more = <-d.queue:
-			if !more {
-				return taking
-			}
+			return o, more
 		default:
-			return taking
+			runtime.Gosched()
 		}
 	}
+	return nil, false
 }

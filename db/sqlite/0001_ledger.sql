@@ -1,5 +1,6 @@
 -- Credits are INTEGER, 0 to 2^53-1 (9007199254740991), so that every JSON reader can hold them.
 -- Times are INTEGER microseconds since 1970-01-01 UTC. Ids are 1 to 255 bytes, compared byte for byte.
+-- Words are checked with OR: an IN of more than two would build a temporary b-tree for each row.
 
 -- One row per owner: the sum of its lots, the number of its entries and the hash of the last one.
 CREATE TABLE balances (
@@ -18,13 +19,18 @@ CREATE TABLE jobs (
   owner           TEXT    NOT NULL REFERENCES balances (owner),
   cost            INTEGER NOT NULL CHECK (cost BETWEEN 1 AND 9007199254740991),
   mode            TEXT    NOT NULL CHECK (mode IN ('hold', 'charge')),
-  status          TEXT    NOT NULL CHECK (status IN
-                    ('pending', 'processing', 'completed', 'failed', 'canceled', 'timed_out')),
+  status          TEXT    NOT NULL CHECK (
+                    status = 'pending' OR status = 'processing' OR status = 'completed'
+                    OR status = 'failed' OR status = 'canceled' OR status = 'timed_out'),
   attempt         INTEGER NOT NULL CHECK (attempt >= 0),
-  submission      TEXT    NOT NULL CHECK (submission IN
-                    ('none', 'submitting', 'accepted', 'rejected', 'uncertain', 'unknown')),
+  submission      TEXT    NOT NULL CHECK (
+                    submission = 'none' OR submission = 'submitting' OR submission = 'accepted'
+                    OR submission = 'rejected' OR submission = 'uncertain'
+                    OR submission = 'unknown'),
   settled_cost    INTEGER CHECK (settled_cost BETWEEN 0 AND cost),
-  settled_source  TEXT    CHECK (settled_source IN ('callback', 'poll', 'operator', 'sweep')),
+  settled_source  TEXT    CHECK (
+                    settled_source = 'callback' OR settled_source = 'poll'
+                    OR settled_source = 'operator' OR settled_source = 'sweep'),
   settled_attempt INTEGER CHECK (settled_attempt BETWEEN 0 AND attempt),
   settled_at      INTEGER,
   deadline        INTEGER,
@@ -37,7 +43,7 @@ CREATE TABLE jobs (
   CHECK ((settled_cost IS NULL) = (settled_attempt IS NULL)),
   CHECK (settled_cost IS NULL OR status NOT IN ('pending', 'processing')),
   CHECK (settled_cost IS NULL OR settled_cost = 0 OR status = 'completed')
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE INDEX jobs_owner ON jobs (owner, id);
 CREATE INDEX jobs_open ON jobs (deadline, id) WHERE status IN ('pending', 'processing');
@@ -48,8 +54,9 @@ CREATE TABLE entries (
   event_key       TEXT    NOT NULL UNIQUE,
   owner           TEXT    NOT NULL REFERENCES balances (owner),
   seq             INTEGER NOT NULL CHECK (seq >= 1),
-  kind            TEXT    NOT NULL CHECK (kind IN
-                    ('grant', 'hold', 'consume', 'release', 'charge', 'refund', 'expire', 'revoke')),
+  kind            TEXT    NOT NULL CHECK (
+                    kind = 'grant' OR kind = 'hold' OR kind = 'consume' OR kind = 'release'
+                    OR kind = 'charge' OR kind = 'refund' OR kind = 'expire' OR kind = 'revoke'),
   amount          INTEGER NOT NULL CHECK (amount BETWEEN 1 AND 9007199254740991),
   job_id          TEXT    REFERENCES jobs (id),
   available_after INTEGER NOT NULL CHECK (available_after BETWEEN 0 AND 9007199254740991),
@@ -62,9 +69,7 @@ CREATE TABLE entries (
   recorded_at     INTEGER NOT NULL,
   hash            BLOB    NOT NULL CHECK (octet_length(hash) = 32),
   UNIQUE (owner, seq)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX entries_job ON entries (job_id) WHERE job_id IS NOT NULL;
+) STRICT;
 
 -- Credits granted or refunded together. amount is what the lot holds now, in all four buckets:
 -- a refund moves credits out of the lot that paid into a new one. effective_at NULL: at once;
@@ -83,10 +88,10 @@ CREATE TABLE lots (
   expires_at   INTEGER,
   CHECK (available + held + used + expired = amount),
   CHECK (effective_at IS NULL OR expires_at IS NULL OR effective_at < expires_at)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- The spending order: priority, then expiry with none last, then id.
-CREATE INDEX lots_spend ON lots (owner, priority, COALESCE(expires_at, 9007199254740991), id)
+CREATE INDEX lots_spend ON lots (owner, priority, COALESCE(expires_at, 253402300800000000), id)
   WHERE available > 0;
 CREATE INDEX lots_due ON lots (owner, expires_at) WHERE available > 0 AND expires_at IS NOT NULL;
 CREATE INDEX lots_due_any ON lots (expires_at) WHERE available > 0 AND expires_at IS NOT NULL;
@@ -108,9 +113,12 @@ CREATE TABLE attempts (
   attempt     INTEGER NOT NULL CHECK (attempt >= 1),
   provider    TEXT    NOT NULL,
   upstream_id TEXT,
-  submission  TEXT    NOT NULL CHECK (submission IN
-                ('submitting', 'accepted', 'rejected', 'uncertain', 'unknown')),
+  submission  TEXT    NOT NULL CHECK (
+                    submission = 'submitting' OR submission = 'accepted'
+                    OR submission = 'rejected' OR submission = 'uncertain'
+                    OR submission = 'unknown'),
   evidence    TEXT    NOT NULL,
+  operator    TEXT    NOT NULL, -- who reconciled it; empty if the provider's answer resolved it
   marked_at   INTEGER NOT NULL,
   resolved_at INTEGER,
   PRIMARY KEY (job_id, attempt)
@@ -123,10 +131,16 @@ CREATE UNIQUE INDEX attempts_upstream ON attempts (provider, upstream_id) WHERE 
 CREATE TABLE reports (
   job_id      TEXT    NOT NULL REFERENCES jobs (id),
   attempt     INTEGER NOT NULL CHECK (attempt >= 0),
-  source      TEXT    NOT NULL CHECK (source IN ('callback', 'poll', 'operator', 'sweep')),
-  outcome     TEXT    NOT NULL CHECK (outcome IN ('completed', 'failed', 'canceled', 'timed_out')),
+  source      TEXT    NOT NULL CHECK (
+                    source = 'callback' OR source = 'poll' OR source = 'operator'
+                    OR source = 'sweep'),
+  outcome     TEXT    NOT NULL CHECK (
+                    outcome = 'completed' OR outcome = 'failed' OR outcome = 'canceled'
+                    OR outcome = 'timed_out'),
   upstream_id TEXT    NOT NULL,
-  verdict     TEXT    NOT NULL CHECK (verdict IN ('won', 'duplicate', 'conflict', 'stale', 'refused')),
+  verdict     TEXT    NOT NULL CHECK (
+                    verdict = 'won' OR verdict = 'duplicate' OR verdict = 'conflict'
+                    OR verdict = 'stale' OR verdict = 'refused'),
   count       INTEGER NOT NULL CHECK (count >= 1),
   first_at    INTEGER NOT NULL,
   last_at     INTEGER NOT NULL,
@@ -134,21 +148,18 @@ CREATE TABLE reports (
   PRIMARY KEY (job_id, source, outcome, verdict, attempt, upstream_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE UNIQUE INDEX reports_won ON reports (job_id) WHERE verdict = 'won';
-
 -- The outbox: what another system must be told, written by the transaction that it speaks of.
+-- The id says what of: settled:{job} can be there once, conflict:{job}:{n} is the n-th contradiction.
 CREATE TABLE events (
   id         TEXT    NOT NULL PRIMARY KEY,
-  type       TEXT    NOT NULL CHECK (type IN
-               ('job.completed', 'job.failed', 'job.canceled', 'job.timed_out', 'job.conflict')),
+  type       TEXT    NOT NULL CHECK (
+                    type = 'job.completed' OR type = 'job.failed' OR type = 'job.canceled'
+                    OR type = 'job.timed_out' OR type = 'job.conflict'),
   job_id     TEXT    NOT NULL REFERENCES jobs (id),
   owner      TEXT    NOT NULL,
   payload    TEXT    NOT NULL,
   created_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE UNIQUE INDEX events_settlement ON events (job_id) WHERE type <> 'job.conflict';
-CREATE INDEX events_conflict ON events (job_id) WHERE type = 'job.conflict';
+) STRICT;
 
 -- What is written stays: the journal and the evidence refuse changes, a settled job refuses another end.
 CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries
@@ -169,8 +180,9 @@ CREATE TRIGGER balances_no_delete BEFORE DELETE ON balances
 BEGIN SELECT RAISE(ABORT, 'balances are never deleted'); END;
 CREATE TRIGGER jobs_no_delete BEFORE DELETE ON jobs
 BEGIN SELECT RAISE(ABORT, 'jobs are never deleted'); END;
-CREATE TRIGGER jobs_end_once BEFORE UPDATE ON jobs
+CREATE TRIGGER jobs_end_once BEFORE UPDATE OF status, settled_cost, settled_source, settled_attempt, settled_at ON jobs
 WHEN OLD.settled_cost IS NOT NULL
   OR (OLD.status NOT IN ('pending', 'processing') AND NEW.status <> OLD.status)
-  OR NEW.owner <> OLD.owner OR NEW.cost <> OLD.cost OR NEW.mode <> OLD.mode OR NEW.id <> OLD.id
-BEGIN SELECT RAISE(ABORT, 'a settled job and the terms of any job never change'); END;
+BEGIN SELECT RAISE(ABORT, 'a job ends once'); END;
+CREATE TRIGGER jobs_same_terms BEFORE UPDATE OF id, owner, cost, mode, deadline, metadata, created_at ON jobs
+BEGIN SELECT RAISE(ABORT, 'the terms of a job never change'); END;
