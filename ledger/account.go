@@ -36,6 +36,14 @@ type Lot struct {
 // [effective_at, expires_at).
 func (l *Lot) lapsed(at Time) bool { return l.ExpiresAt != nil && *l.ExpiresAt <= at }
 
+// expiry is when the lot lapses; one that never does, after all others.
+func (l *Lot) expiry() Time {
+	if l.ExpiresAt == nil {
+		return timeMax + 1
+	}
+	return *l.ExpiresAt
+}
+
 // account is an owner's row as one transaction sees and moves it: the stored buckets, and the part
 // of available that cannot be spent now.
 type account struct {
@@ -55,7 +63,8 @@ type account struct {
 func lockAccount(tx *db.Tx, owner string) (*account, error) {
 	a := new(account)
 	at := now(tx)
-	found, err := tx.GetLocked(a, accountQuery, at, at, at, owner)
+	found, err := tx.RowLocked(accountQuery, []any{at, at, at, owner},
+		&a.Owner, &a.Available, &a.Held, &a.Used, &a.Expired, &a.Seq, (*[]byte)(&a.Head), &a.Lapsed, &a.Scheduled)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +80,7 @@ SELECT owner, available, held, used, expired, seq, head,
         WHERE l.owner = b.owner AND l.available > 0 AND l.expires_at <= ?) AS lapsed,
        (SELECT CAST(COALESCE(SUM(l.available), 0) AS BIGINT) FROM lots l
         WHERE l.owner = b.owner AND l.available > 0 AND l.effective_at > ?
-          AND COALESCE(l.expires_at, 9007199254740991) > ?) AS scheduled
+          AND COALESCE(l.expires_at, 253402300800000000) > ?) AS scheduled
 FROM balances b
 `
 
@@ -79,6 +88,19 @@ const (
 	accountQuery  = accountColumns + `WHERE owner = ?`
 	balancesQuery = accountColumns + `WHERE owner > ? ORDER BY owner LIMIT ?`
 )
+
+// gained notes credits that became available in a lot which may not be spendable now. It reports
+// whether the lot has lapsed.
+func (a *account) gained(l *Lot, amount int64, at Time) (lapsed bool) {
+	switch {
+	case l.lapsed(at):
+		a.Lapsed += amount
+		return true
+	case l.EffectiveAt != nil && *l.EffectiveAt > at:
+		a.Scheduled += amount
+	}
+	return false
+}
 
 // spendable is what a job can be paid from now.
 func (a *account) spendable() int64 { return a.Available - a.Lapsed - a.Scheduled }

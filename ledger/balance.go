@@ -60,10 +60,11 @@ func balance(tx *db.Tx, owner string) (Balance, error) {
 	return a.balance(), err
 }
 
-const lotColumns = `id, owner, entry_id, available, held, used, expired, amount, priority, effective_at, expires_at`
+const lotColumns = `id, owner, entry_id, available, held, used, expired, amount, priority,
+	effective_at, expires_at`
 
 // spendingOrder is the order in which lots are spent, as ORDER BY terms that an index holds.
-const spendingOrder = `priority, COALESCE(expires_at, 9007199254740991), id`
+const spendingOrder = `priority, COALESCE(expires_at, 253402300800000000), id`
 
 func lots(tx *db.Tx, owner string) ([]Lot, error) {
 	list := []Lot{}
@@ -98,7 +99,7 @@ func balanceAt(tx *db.Tx, owner string, at Time) (Balance, error) {
 
 const unspendableQuery = `
 SELECT CAST(COALESCE(SUM(CASE WHEN l.expires_at <= ? THEN x.change END), 0) AS BIGINT) AS lapsed,
-       CAST(COALESCE(SUM(CASE WHEN l.effective_at > ? AND COALESCE(l.expires_at, 9007199254740991) > ?
+       CAST(COALESCE(SUM(CASE WHEN l.effective_at > ? AND COALESCE(l.expires_at, 253402300800000000) > ?
                          THEN x.change END), 0) AS BIGINT) AS scheduled
 FROM (SELECT p.lot_id,
              CASE WHEN e.kind IN ('grant', 'release') THEN p.amount

@@ -20,7 +20,7 @@ var byReport = &claim{
 		AND (? = '' OR NOT EXISTS (
 		      SELECT 1 FROM attempts a
 		      WHERE a.job_id = jobs.id AND a.attempt = jobs.attempt AND a.upstream_id <> ?))
-		RETURNING ` + jobColumns,
+		RETURNING ` + claimedColumns,
 	args: func(_ *db.Tx, r *Report) []any { return []any{r.UpstreamID, r.UpstreamID} },
 	refusal: func(job *Job) error {
 		return fail(Inconsistent, "job %q is open and cannot be settled", job.ID)
@@ -36,7 +36,7 @@ var byCancel = &claim{
 		          SELECT 1 FROM attempts a
 		          WHERE a.job_id = jobs.id AND a.attempt = jobs.attempt
 		            AND a.provider <> '' AND a.upstream_id IS NOT NULL))
-		RETURNING ` + jobColumns,
+		RETURNING ` + claimedColumns,
 	args:       func(*db.Tx, *Report) []any { return nil },
 	anyAttempt: true,
 	refusal: func(job *Job) error {
@@ -50,7 +50,7 @@ var byCancel = &claim{
 var bySweep = &claim{
 	query: claimQuery + `
 		AND submission = 'none' AND deadline <= ?
-		RETURNING ` + jobColumns,
+		RETURNING ` + claimedColumns,
 	args:       func(tx *db.Tx, _ *Report) []any { return []any{now(tx)} },
 	anyAttempt: true,
 	refusal: func(job *Job) error {
@@ -59,24 +59,35 @@ var bySweep = &claim{
 }
 
 // claimQuery is the gate: it changes an open job whose attempt is the report's, whose cost covers the
-// report's, and for which nothing has been paid or returned yet. Whoever changes the row has won.
+// report's, and that has no refund yet. Whoever changes the row has won. (A consume or release that
+// should not be there cannot be written a second time: their keys are unique.)
 const claimQuery = `
 UPDATE jobs
 SET status = ?, settled_cost = CASE WHEN ? = 'completed' THEN COALESCE(?, cost) ELSE 0 END,
     settled_source = ?, settled_attempt = attempt, settled_at = ?, reason = ?, updated_at = ?
 WHERE id = ? AND status IN ('pending', 'processing')
   AND attempt BETWEEN ? AND ? AND cost >= ?
-  AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.event_key IN (?, ?, ?))`
+  AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.event_key = ?)`
 
-// take tries to claim the job and, if it won, reads it into job.
+// claimedColumns are those that the claim did not write itself.
+const claimedColumns = `owner, cost, mode, attempt, submission, settled_cost, deadline, metadata, created_at`
+
+// take tries to claim the job and, if it won, fills in job.
 func (c *claim) take(tx *db.Tx, job *Job, r *Report) (won bool, err error) {
 	lowest, highest := c.attempts(r)
 	args := []any{
 		r.Outcome, r.Outcome, r.Cost, r.Source, now(tx), r.Reason, now(tx),
-		r.Job, lowest, highest, r.cost(),
-		jobKey(KindConsume, r.Job), jobKey(KindRelease, r.Job), jobKey(KindRefund, r.Job),
+		r.Job, lowest, highest, r.cost(), jobKey(KindRefund, r.Job),
 	}
-	return tx.Get(job, c.query, append(args, c.args(tx, r)...)...)
+	at, settledCost, settledAttempt := now(tx), int64(0), int64(0)
+	*job = Job{
+		ID: r.Job, Status: Status(r.Outcome), SettledCost: &settledCost, SettledSource: &r.Source,
+		SettledAttempt: &settledAttempt, SettledAt: &at, Reason: r.Reason, UpdatedAt: at,
+	}
+	won, err = tx.Row(c.query, append(args, c.args(tx, r)...), &job.Owner, &job.Cost, &job.Mode, &job.Attempt,
+		&job.Submission, &settledCost, &job.Deadline, &job.Metadata, &job.CreatedAt)
+	settledAttempt = job.Attempt
+	return won, err
 }
 
 // attempts is the range in which the job's current attempt must be. A report that names none is
@@ -134,7 +145,8 @@ func staleAttempt(job *Job, r *Report) error {
 	if r.Attempt == 0 {
 		return fail(StaleAttempt, "job %q has had %d attempts and the report names none", job.ID, job.Attempt)
 	}
-	return fail(StaleAttempt, "job %q is at attempt %d and the report is about %d", job.ID, job.Attempt, r.Attempt)
+	return fail(StaleAttempt, "job %q is at attempt %d and the report is about %d",
+		job.ID, job.Attempt, r.Attempt)
 }
 
 // otherUpstream gives the upstream id on file, if the report names another one.

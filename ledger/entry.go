@@ -70,20 +70,47 @@ func entries(tx *db.Tx, f EntryFilter) ([]Entry, error) {
 func (f *EntryFilter) query() (query string, args []any) {
 	const afterSeq = `seq > COALESCE((SELECT seq FROM entries WHERE id = ?), 0)`
 	switch {
-	case f.Job != "" && f.Owner != "":
-		return `SELECT ` + entryColumns + ` FROM entries
-			WHERE job_id = ? AND owner = ? AND ` + afterSeq + ` ORDER BY seq LIMIT ?`,
-			[]any{f.Job, f.Owner, f.After, f.Limit}
 	case f.Job != "":
-		return `SELECT ` + entryColumns + ` FROM entries
-			WHERE job_id = ? AND ` + afterSeq + ` ORDER BY seq LIMIT ?`,
-			[]any{f.Job, f.After, f.Limit}
+		args := jobKeys(f.Job)
+		return jobEntriesQuery + `SELECT ` + entryColumns + ` FROM story
+			WHERE (? = '' OR owner = ?) AND ` + afterSeq + ` ORDER BY seq LIMIT ?`,
+			append(args, f.Owner, f.Owner, f.After, f.Limit)
 	case f.Owner != "":
 		return `SELECT ` + entryColumns + ` FROM entries
 			WHERE owner = ? AND ` + afterSeq + ` ORDER BY seq LIMIT ?`,
 			[]any{f.Owner, f.After, f.Limit}
 	}
 	return `SELECT ` + entryColumns + ` FROM entries WHERE id > ? ORDER BY id LIMIT ?`, []any{f.After, f.Limit}
+}
+
+// jobEntriesQuery gives a job's entries by their keys, and the expiries that its release or refund
+// brought about by the keys of its lots: so the journal needs no index by job. Its arguments are
+// those of jobKeys.
+const jobEntriesQuery = `
+WITH own AS (
+  SELECT ` + entryColumns + ` FROM entries WHERE event_key IN (?, ?, ?, ?, ?)
+), story AS (
+  SELECT ` + entryColumns + ` FROM own
+  UNION
+  SELECT ` + expiryColumns + `
+  FROM own
+  JOIN postings p ON p.entry_id = own.id
+  JOIN entries x ON x.event_key > 'lot-expire:' || p.lot_id || ':'
+                AND x.event_key < 'lot-expire:' || p.lot_id || ';'
+  WHERE x.job_id = own.job_id
+)
+`
+
+const expiryColumns = `x.id, x.event_key, x.owner, x.seq, x.kind, x.amount, x.job_id, x.available_after,
+	x.held_after, x.used_after, x.expired_after, x.reason, x.metadata, x.occurred_at, x.recorded_at, x.hash`
+
+// jobKeys are the event keys that a job's entries can have.
+func jobKeys(job string) []any {
+	var keys []any
+	for _, kind := range []Kind{KindHold, KindCharge, KindConsume, KindRelease, KindRefund} {
+		keys = append(keys, jobKey(kind, job))
+	}
+	return keys
 }
 
 // checkExists tells a wrong name from an empty list.

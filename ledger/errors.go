@@ -126,7 +126,8 @@ func wrap(err error) error {
 	e := &Error{Code: Internal, Message: err.Error(), cause: err}
 	switch {
 	case errors.Is(err, db.ErrOutcomeUnknown):
-		e.Code, e.Message = OutcomeUnknown, "the outcome is unknown: repeat with the same key to learn it ("+err.Error()+")"
+		e.Code = OutcomeUnknown
+		e.Message = "the outcome is unknown: repeat with the same key to learn it (" + err.Error() + ")"
 	case errors.Is(err, db.ErrBusy):
 		e.Code = Busy
 	case errors.Is(err, db.ErrNoLedger), errors.Is(err, db.ErrNewer), errors.Is(err, db.ErrReadOnly):

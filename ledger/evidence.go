@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"jobledger/db"
 )
@@ -20,11 +21,22 @@ type ReportRow struct {
 	Detail     string  `db:"detail" json:"detail"` // the reason that the first of them gave
 }
 
-// insertReport keeps a report, or counts it if it is known. first tells which.
+// insertWon keeps the report that settles a job. There can be no other.
+func insertWon(tx *db.Tx, r *Report) error {
+	_, err := tx.Exec(`
+		INSERT INTO reports (job_id, attempt, source, outcome, upstream_id, verdict, count, first_at,
+		                     last_at, detail)
+		VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?)`,
+		r.Job, r.Attempt, r.Source, r.Outcome, r.UpstreamID, Won, now(tx), now(tx), r.Reason)
+	return err
+}
+
+// insertReport keeps a report that did not win, or counts it if it is known. first tells which.
 func insertReport(tx *db.Tx, r *Report, v Verdict) (first bool, err error) {
 	var count int64
 	_, err = tx.Get(&count, `
-		INSERT INTO reports (job_id, attempt, source, outcome, upstream_id, verdict, count, first_at, last_at, detail)
+		INSERT INTO reports (job_id, attempt, source, outcome, upstream_id, verdict, count, first_at,
+		                     last_at, detail)
 		VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
 		ON CONFLICT (job_id, source, outcome, verdict, attempt, upstream_id)
 		DO UPDATE SET count = reports.count + 1, last_at = excluded.last_at
@@ -59,7 +71,7 @@ type settledPayload struct {
 
 func settledEvent(s *Settlement) *Event {
 	j := &s.Job
-	return newEvent("job."+string(j.Status), j, settledPayload{
+	return newEvent("settled:"+j.ID, "job."+string(j.Status), j, settledPayload{
 		Job:      j.ID,
 		Owner:    j.Owner,
 		Outcome:  Outcome(j.Status),
@@ -84,8 +96,8 @@ type conflictPayload struct {
 	Reason   string  `json:"reason"`
 }
 
-func conflictEvent(j *Job, r *Report) *Event {
-	return newEvent("job.conflict", j, conflictPayload{
+func conflictEvent(j *Job, r *Report, n int64) *Event {
+	return newEvent(fmt.Sprintf("conflict:%s:%d", j.ID, n), "job.conflict", j, conflictPayload{
 		Job:      j.ID,
 		Owner:    j.Owner,
 		Outcome:  Outcome(j.Status),
@@ -96,8 +108,20 @@ func conflictEvent(j *Job, r *Report) *Event {
 	})
 }
 
-func newEvent(kind string, j *Job, payload any) *Event {
-	return &Event{ID: newID(), Type: kind, Job: j.ID, Owner: j.Owner, Payload: mustJSON(payload)}
+// announceConflict writes the event of a report that contradicts a settlement.
+func announceConflict(tx *db.Tx, j *Job, r *Report) error {
+	var n int64
+	// ';' is the character after ':': the range is all ids with the prefix.
+	_, err := tx.Get(&n, `SELECT COUNT(*) FROM events WHERE id > ? AND id < ? AND job_id = ?`,
+		"conflict:"+j.ID+":", "conflict:"+j.ID+";", j.ID)
+	if err != nil {
+		return err
+	}
+	return insertEvent(tx, conflictEvent(j, r, n+1))
+}
+
+func newEvent(id, kind string, j *Job, payload any) *Event {
+	return &Event{ID: id, Type: kind, Job: j.ID, Owner: j.Owner, Payload: mustJSON(payload)}
 }
 
 func insertEvent(tx *db.Tx, e *Event) error {

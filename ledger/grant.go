@@ -78,15 +78,14 @@ func grant(tx *db.Tx, p GrantParams) (GrantResult, error) {
 		return GrantResult{}, err
 	}
 	if a.balance().Granted()+p.Amount > AmountMax {
-		return GrantResult{}, invalid("amount", "%q would have been granted more than %d credits", p.Owner, AmountMax)
+		return GrantResult{}, invalid("amount", "%q would have been granted more than %d credits",
+			p.Owner, AmountMax)
 	}
 	m := movement{kind: KindGrant, key: key, into: []Lot{lot}, reason: p.Reason, metadata: p.Metadata}
 	if _, err := move(tx, a, m); err != nil {
 		return GrantResult{}, err
 	}
-	if lot.EffectiveAt != nil && *lot.EffectiveAt > now(tx) {
-		a.Scheduled += lot.Amount
-	}
+	a.gained(&lot, lot.Amount, now(tx))
 	return GrantResult{Lot: m.into[0], Balance: a.balance()}, nil
 }
 

@@ -15,7 +15,7 @@ type Job struct {
 	Status         Status     `db:"status" json:"status"`
 	Attempt        int64      `db:"attempt" json:"attempt"` // the current one; 0 before the first
 	Submission     Submission `db:"submission" json:"submission"`
-	SettledCost    *int64     `db:"settled_cost" json:"settled_cost"` // what it cost in the end; nil until settled
+	SettledCost    *int64     `db:"settled_cost" json:"settled_cost"` // in the end; nil until settled
 	SettledSource  *Source    `db:"settled_source" json:"settled_source"`
 	SettledAttempt *int64     `db:"settled_attempt" json:"settled_attempt"`
 	SettledAt      *Time      `db:"settled_at" json:"settled_at"`
@@ -86,7 +86,7 @@ func createJob(tx *db.Tx, p JobParams) (JobResult, error) {
 	if err != nil {
 		return JobResult{}, err
 	}
-	if _, err := expireDue(tx, a, nil); err != nil {
+	if _, err := expireDue(tx, a, everyLot); err != nil {
 		return JobResult{}, err
 	}
 	from, err := allocate(tx, a, p.Cost)
@@ -184,7 +184,7 @@ func allocate(tx *db.Tx, a *account, amount int64) ([]Posting, error) {
 	}, `
 		SELECT id, available FROM lots
 		WHERE owner = ? AND available > 0
-		  AND COALESCE(expires_at, 9007199254740991) > ? AND COALESCE(effective_at, 0) <= ?
+		  AND COALESCE(expires_at, 253402300800000000) > ? AND COALESCE(effective_at, 0) <= ?
 		ORDER BY `+spendingOrder, a.Owner, now(tx), now(tx))
 	if err == nil && missing > 0 {
 		err = fail(Inconsistent, "the lots of %q hold %d credits fewer than its balance says", a.Owner, missing)

@@ -63,7 +63,7 @@ func revoke(tx *db.Tx, p RevokeParams) (RevokeResult, error) {
 	if err != nil {
 		return RevokeResult{}, err
 	}
-	if _, err := expireDue(tx, a, nil); err != nil {
+	if _, err := expireDue(tx, a, everyLot); err != nil {
 		return RevokeResult{}, err
 	}
 	from, err := revocable(tx, a, p)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -27,6 +28,7 @@ type Settlement struct {
 	Returned int64   `json:"returned"` // credits that the settlement gave back to the owner
 	Consumed int64   `json:"consumed"` // credits that the job cost in the end
 	Balance  Balance `json:"balance"`
+	expired  int     // lots that expired with it
 }
 
 // Settle applies a report. The first valid report wins the job's one terminal transition, and the
@@ -113,7 +115,7 @@ func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 	if err != nil {
 		return s, nil, err
 	}
-	if s.Returned, err = settleCredits(tx, a, &s.Job); err != nil {
+	if s.Returned, s.expired, err = settleCredits(tx, a, &s.Job); err != nil {
 		return s, nil, err
 	}
 	s.Consumed = *s.Job.SettledCost
@@ -121,8 +123,7 @@ func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 	if err := insertEvent(tx, settledEvent(&s)); err != nil {
 		return s, nil, err
 	}
-	_, err = insertReport(tx, &r, Won)
-	return s, nil, err
+	return s, nil, insertWon(tx, &r)
 }
 
 // settleCredits moves what a claimed job holds or used, by its mode and settled cost, and gives what
@@ -131,39 +132,59 @@ func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 //	hold, completed    consume the settled cost from the job's own lots in hold order, release the rest
 //	hold, any other    release all
 //	charge, any        refund the cost minus the settled cost, which is 0 unless completed
-func settleCredits(tx *db.Tx, a *account, job *Job) (returned int64, err error) {
+//
+// What comes back into a lot that has lapsed meanwhile expires at once; expired counts those lots.
+func settleCredits(tx *db.Tx, a *account, job *Job) (returned int64, expired int, err error) {
 	paid, err := paidBy(tx, job)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	consumed, rest := split(paid, *job.SettledCost)
+	var back []Lot
 	if job.Mode == ModeHold {
 		if err := moveJob(tx, a, KindConsume, job, consumed, nil); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
+		back = lotsOf(rest)
 		err = moveJob(tx, a, KindRelease, job, rest, nil)
 	} else {
-		err = moveJob(tx, a, KindRefund, job, rest, refundLots(rest))
+		back = refundLots(rest)
+		err = moveJob(tx, a, KindRefund, job, rest, back)
 	}
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	lapsed := false
 	for i := range rest {
 		returned += rest[i].Amount
-		if rest[i].lapsed(now(tx)) {
-			a.Lapsed += rest[i].Amount
-		}
+		lapsed = a.gained(&rest[i].Lot, rest[i].Amount, now(tx)) || lapsed
 	}
-	if slices.ContainsFunc(rest, func(p payment) bool { return p.lapsed(now(tx)) }) {
-		_, err = expireDue(tx, a, job)
+	if lapsed {
+		expired, err = expireReturned(tx, a, job, back)
 	}
-	return returned, err
+	return returned, expired, err
+}
+
+func lotsOf(list []payment) (lots []Lot) {
+	for i := range list {
+		lots = append(lots, list[i].Lot)
+	}
+	return lots
 }
 
 // payment is what one lot pays for a job.
 type payment struct {
 	Lot
-	Amount int64 `db:"paid"`
+	Amount int64
+}
+
+// inSpendingOrder compares as the ORDER BY terms of spendingOrder do.
+func inSpendingOrder(p, q payment) int {
+	return cmp.Or(
+		cmp.Compare(p.Priority, q.Priority),
+		cmp.Compare(p.expiry(), q.expiry()),
+		cmp.Compare(p.ID, q.ID),
+	)
 }
 
 // paidBy gives what pays for a job: the postings of its hold or charge entry, in spending order.
@@ -173,20 +194,19 @@ func paidBy(tx *db.Tx, job *Job) ([]payment, error) {
 		kind = KindCharge
 	}
 	var list []payment
-	err := tx.Select(&list, `
-		SELECT l.id, p.amount AS paid, l.priority, l.effective_at, l.expires_at
+	var sum int64
+	var p payment
+	err := tx.Rows(func() { list, sum = append(list, p), sum+p.Amount }, `
+		SELECT l.id, p.amount, l.priority, l.effective_at, l.expires_at
 		FROM entries e
 		JOIN postings p ON p.entry_id = e.id
 		JOIN lots l ON l.id = p.lot_id
-		WHERE e.event_key = ?
-		ORDER BY l.priority, COALESCE(l.expires_at, 9007199254740991), l.id`, jobKey(kind, job.ID))
+		WHERE e.event_key = ?`, []any{jobKey(kind, job.ID)},
+		&p.ID, &p.Amount, &p.Priority, &p.EffectiveAt, &p.ExpiresAt)
 	if err != nil {
 		return nil, err
 	}
-	var sum int64
-	for i := range list {
-		sum += list[i].Amount
-	}
+	slices.SortFunc(list, inSpendingOrder)
 	if sum != job.Cost {
 		return nil, fail(Inconsistent, "job %q costs %d and its %s entry has %d", job.ID, job.Cost, kind, sum)
 	}
@@ -249,7 +269,7 @@ func lose(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 		return s, nil, err
 	}
 	if verdict == Conflict && first {
-		if err := insertEvent(tx, conflictEvent(job, &r)); err != nil {
+		if err := announceConflict(tx, job, &r); err != nil {
 			return s, nil, err
 		}
 	}

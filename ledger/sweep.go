@@ -36,10 +36,11 @@ func sweep(tx *db.Tx, limit int) (SweepResult, error) {
 		return SweepResult{}, err
 	}
 	r := SweepResult{ExpiredLots: lots, NeedsReconciliation: []Job{}}
-	for _, won := range jobs {
-		if won {
+	for _, s := range jobs {
+		if s.Won {
 			r.TimedOut++
 		}
+		r.ExpiredLots += int64(s.expired)
 	}
 	r.More = seen == limit || len(jobs) == limit
 	err = tx.Select(&r.NeedsReconciliation, `
@@ -52,7 +53,7 @@ func sweep(tx *db.Tx, limit int) (SweepResult, error) {
 
 // timeOutDue settles the due jobs that it finds, each by a claim of its own: what the SELECT saw may
 // have changed, and the claim decides again.
-func timeOutDue(tx *db.Tx, limit int) (won []bool, err error) {
+func timeOutDue(tx *db.Tx, limit int) (ended []Settlement, err error) {
 	var due []string
 	err = tx.Select(&due, `
 		SELECT id FROM jobs
@@ -68,9 +69,9 @@ func timeOutDue(tx *db.Tx, limit int) (won []bool, err error) {
 		if err != nil {
 			return nil, err
 		}
-		won = append(won, s.Won)
+		ended = append(ended, s)
 	}
-	return won, nil
+	return ended, nil
 }
 
 // expireAnyDue expires the due lots of as many owners as it finds within the limit.
@@ -92,7 +93,7 @@ func expireAnyDue(tx *db.Tx, limit int) (expired int64, seen int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		n, err := expireDue(tx, a, nil)
+		n, err := expireDue(tx, a, int(d.Lots))
 		if err != nil {
 			return 0, 0, err
 		}

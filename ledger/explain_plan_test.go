@@ -1,0 +1,50 @@
+package ledger
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	"jobledger/db/dbtest"
+)
+
+// TestPlans holds that the story of a job is read through indexes only, and that the audit reads the
+// journal and the jobs in order without sorting them.
+func TestPlans(t *testing.T) {
+	pool, err := sql.Open("sqlite", dbtest.SQLite(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	for name, c := range map[string]struct {
+		query      string
+		parameters int
+		never      string
+	}{
+		"attempts": {attemptsQuery, 2, "SCAN"},
+		"reports":  {reportsQuery, 2, "SCAN"},
+		"lots":     {jobLotsQuery, 6, "SCAN"},
+		"events":   {eventsQuery, 5, "SCAN"},
+		"journal":  {journalQuery, 0, "TEMP B-TREE"},
+		"jobs":     {jobEntriesOfAllQuery, 0, "TEMP B-TREE"},
+	} {
+		steps := 0
+		rows, err := pool.Query("EXPLAIN QUERY PLAN "+c.query, make([]any, c.parameters)...)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for ; rows.Next(); steps++ {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(detail, c.never) || strings.Contains(detail, "AUTOMATIC") {
+				t.Errorf("%s: %s", name, detail)
+			}
+		}
+		if err := rows.Close(); err != nil || steps == 0 {
+			t.Errorf("%s: a plan of %d steps, %v", name, steps, err)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"context"
+
+	"jobledger/db"
+)
+
+// Unresolved is an open job of which nobody knows whether, or how, its provider will end it.
+type Unresolved struct {
+	Job        string     `db:"job_id" json:"job"`
+	Owner      string     `db:"owner" json:"owner"`
+	Submission Submission `db:"submission" json:"submission"`
+	Reason     string     `db:"evidence" json:"reason"` // what was recorded with the attempt
+	Attempt    int64      `db:"attempt" json:"attempt"`
+	Provider   string     `db:"provider" json:"provider"`
+	UpstreamID *string    `db:"upstream_id" json:"upstream_id"`
+	Held       int64      `db:"held" json:"held"` // credits that wait for the answer
+	Deadline   *Time      `db:"deadline" json:"deadline"`
+	MarkedAt   Time       `db:"marked_at" json:"marked_at"`
+	AgeSeconds int64      `db:"-" json:"age_seconds"` // since the attempt was marked
+}
+
+// UnresolvedJobs lists the jobs that wait for reconciliation, by id: those whose submission has no
+// answer or an uncertain one, those that were imported without evidence, those accepted without both
+// handles, and those accepted and past their deadline. At most limit of those after the id after.
+//
+// Errors: INVALID.
+func (l *Ledger) UnresolvedJobs(ctx context.Context, after string, limit int) ([]Unresolved, error) {
+	if err := checkPage(limit); err != nil {
+		return nil, err
+	}
+	return read(ctx, l, func(tx *db.Tx) ([]Unresolved, error) {
+		list := []Unresolved{}
+		if err := tx.Select(&list, unresolvedQuery, after, now(tx), limit); err != nil {
+			return nil, err
+		}
+		for i := range list {
+			list[i].AgeSeconds = int64(now(tx)-list[i].MarkedAt) / 1_000_000
+		}
+		return list, nil
+	})
+}
+
+const unresolvedQuery = `
+SELECT j.id AS job_id, j.owner, j.submission, a.evidence, j.attempt, a.provider, a.upstream_id,
+       j.cost AS held, j.deadline, a.marked_at
+FROM jobs j
+JOIN attempts a ON a.job_id = j.id AND a.attempt = j.attempt
+WHERE j.status IN ('pending', 'processing') AND j.id > ?
+  AND (j.submission IN ('submitting', 'uncertain', 'unknown')
+       OR j.submission = 'accepted'
+          AND (j.deadline <= ? OR a.provider = '' OR a.upstream_id IS NULL))
+ORDER BY j.id
+LIMIT ?`
+
+// Reconciliation is an operator's finding about a job's current attempt.
+type Reconciliation struct {
+	Job        string
+	Provider   string // fills in a provider that is not on file; else leave it empty
+	UpstreamID string // accept only: the provider's id for the attempt
+	Evidence   string // required: what the operator saw, and where
+	Operator   string // required: who
+}
+
+// ReconcileAccept records an operator's evidence that the provider took the job. It stays open, and
+// its reports settle it.
+//
+// Errors: INVALID; NOT_FOUND; IDEMPOTENCY_MISMATCH; NOT_ALLOWED if the attempt needs no
+// reconciliation.
+func (l *Ledger) ReconcileAccept(ctx context.Context, r Reconciliation) (AnswerResult, error) {
+	if err := firstError(r.check(), CheckID("upstream_id", r.UpstreamID)); err != nil {
+		return AnswerResult{}, err
+	}
+	a := r.answer(SubmissionAccepted)
+	a.upstreamID = r.UpstreamID
+	a.replaces = func(on *Attempt) bool {
+		return on.Submission == SubmissionAccepted && (on.Provider == "" || on.UpstreamID == nil)
+	}
+	return l.answer(ctx, a)
+}
+
+// ReconcileReject records an operator's evidence that the provider does not have the job, or will
+// not finish it, and settles the job as failed.
+//
+// Errors: as of [Ledger.ReconcileAccept].
+func (l *Ledger) ReconcileReject(ctx context.Context, r Reconciliation) (AnswerResult, error) {
+	if err := r.check(); err != nil {
+		return AnswerResult{}, err
+	}
+	a := r.answer(SubmissionRejected)
+	a.from = append(a.from, SubmissionAccepted)
+	return l.answer(ctx, a)
+}
+
+func (r *Reconciliation) check() error {
+	if r.Provider != "" {
+		if err := CheckID("provider", r.Provider); err != nil {
+			return err
+		}
+	}
+	return firstError(checkEvidence("evidence", r.Evidence), CheckID("operator", r.Operator))
+}
+
+func (r *Reconciliation) answer(s Submission) answer {
+	return answer{
+		job: r.Job, submission: s, evidence: r.Evidence, operator: r.Operator, provider: r.Provider,
+		from:   []Submission{SubmissionSubmitting, SubmissionUncertain, SubmissionUnknown},
+		source: Operator,
+	}
+}
