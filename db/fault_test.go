@@ -1,0 +1,322 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"jobledger/db"
+	"jobledger/db/dbtest"
+)
+
+var errInjected = errors.New("injected")
+
+// controls are the statements of the transaction itself, and how the operation under them ends.
+var controls = []struct {
+	prefix string
+	end    error
+}{
+	{"BEGIN", nil}, {"SELECT MAX(version)", nil}, {"SAVEPOINT", nil}, {"RELEASE", nil}, {"COMMIT", nil},
+	{"ROLLBACK TO", errOwn}, {"RELEASE", errOwn},
+}
+
+// Whatever call of the transaction itself fails, on either side, the connection is not used again:
+// the next operation does not find itself inside the transaction of the last one.
+func TestBrokenTransactionsAreThrownAway(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, dsn string) {
+		var w watch
+		d := open(t, dsn, db.Options{Intercept: w.intercept})
+		var want []string
+		fired, rounds := 0, 1000
+		for i := range rounds {
+			c, side := controls[i%len(controls)], db.When(i/len(controls)%2)
+			armed := true
+			w.set(func(when db.When, query string) error {
+				if !armed || when != side || !strings.HasPrefix(query, c.prefix) {
+					return nil
+				}
+				armed = false
+				fired++
+				return errInjected
+			})
+			broken, after := fmt.Sprintf("%04d broken", i), fmt.Sprintf("%04d after", i)
+			err := d.Write(t.Context(), mark(broken, c.end))
+			switch {
+			case c.prefix == "COMMIT":
+				wantIs(t, err, db.ErrOutcomeUnknown)
+				if side == db.After {
+					want = append(want, broken)
+				}
+			case c.end != nil:
+				wantIs(t, err, c.end)
+			default:
+				wantIs(t, err, errInjected)
+			}
+			if err := d.Write(t.Context(), mark(after, nil)); err != nil {
+				t.Fatalf("after an error at %s (side %d): %v", c.prefix, side, err)
+			}
+			want = append(want, after)
+		}
+		wantMarks(t, d, want...)
+		if fired != rounds {
+			t.Errorf("%d faults fired, want %d", fired, rounds)
+		}
+	})
+}
+
+func TestFailedCommitIsUnknownToAll(t *testing.T) {
+	for side, want := range map[db.When][]string{db.Before: nil, db.After: {"a", "b"}} {
+		dbtest.Each(t, func(t *testing.T, dsn string) {
+			var w watch
+			d := open(t, dsn, db.Options{Intercept: w.intercept})
+			release := hold(t, d)
+			commits := 0
+			w.set(func(when db.When, query string) error {
+				if when == side && query == "COMMIT" {
+					if commits++; commits == 2 { // the first is the holder's
+						return errInjected
+					}
+				}
+				return nil
+			})
+			a := queue(t, t.Context(), d, mark("a", nil))
+			own := queue(t, t.Context(), d, mark("own", errOwn))
+			b := queue(t, t.Context(), d, mark("b", nil))
+			release()
+			for _, done := range []chan error{a, b} {
+				err := answer(t, done)
+				wantIs(t, err, db.ErrOutcomeUnknown)
+				wantIs(t, err, errInjected)
+			}
+			if err := answer(t, own); err != errOwn {
+				t.Errorf("the operation that failed by itself: %v", err)
+			}
+			wantMarks(t, d, want...)
+			must(t, d.Write(t.Context(), mark("after", nil)))
+			wantMarks(t, d, append(want, "after")...)
+		})
+	}
+}
+
+// Only the operation under which the transaction broke is answered with the error; the others of
+// its batch, before and after it, run again and are written once.
+func TestBrokenBatchRunsAgain(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, dsn string) {
+		var w watch
+		d := open(t, dsn, db.Options{Intercept: w.intercept})
+		release := hold(t, d)
+		savepoints := 0
+		w.set(func(when db.When, query string) error {
+			if when == db.After && query == "SAVEPOINT operation" {
+				if savepoints++; savepoints == 2 {
+					return errInjected
+				}
+			}
+			return nil
+		})
+		a := queue(t, t.Context(), d, mark("a", nil))
+		broken := queue(t, t.Context(), d, mark("broken", nil))
+		b := queue(t, t.Context(), d, mark("b", nil))
+		release()
+		must(t, answer(t, a))
+		wantIs(t, answer(t, broken), errInjected)
+		must(t, answer(t, b))
+		wantMarks(t, d, "a", "b")
+	})
+}
+
+// raw opens a connection of its own, as another program would.
+func raw(t *testing.T, path string) *sql.Conn {
+	t.Helper()
+	pool, err := sql.Open("sqlite", path)
+	must(t, err)
+	t.Cleanup(func() { pool.Close() })
+	conn, err := pool.Conn(context.Background())
+	must(t, err)
+	return conn
+}
+
+func execute(t *testing.T, conn *sql.Conn, query string) {
+	t.Helper()
+	_, err := conn.ExecContext(context.Background(), query)
+	must(t, err)
+}
+
+func TestBusy(t *testing.T) {
+	const wait = 150 * time.Millisecond
+	path := dbtest.SQLite(t)
+	d := open(t, path, db.Options{BusyWait: wait})
+	other := raw(t, path)
+	for i := range 3 { // again and again: a refusal must not spoil the connection
+		execute(t, other, `BEGIN IMMEDIATE`)
+		began := time.Now()
+		err := d.Write(t.Context(), func(*db.Tx) error {
+			t.Error("an operation ran without the lock")
+			return nil
+		})
+		wantIs(t, err, db.ErrBusy)
+		if took := time.Since(began); took < wait || took > wait+time.Second {
+			t.Errorf("waited %v for the lock, want %v", took, wait)
+		}
+		if len(marks(t, d)) != i {
+			t.Error("a refused operation was written")
+		}
+		execute(t, other, `ROLLBACK`)
+		must(t, d.Write(t.Context(), mark(fmt.Sprint(i), nil)))
+	}
+	execute(t, other, `BEGIN IMMEDIATE`)
+	waits := queue(t, t.Context(), d, mark("waits", nil))
+	time.Sleep(wait / 5)
+	execute(t, other, `COMMIT`)
+	must(t, answer(t, waits))
+	wantMarks(t, d, "0", "1", "2", "waits")
+}
+
+// A handle that cannot make its connection because of another's lock is no worse off than one that has it.
+func TestBusyOnTheFirstWrite(t *testing.T) {
+	path := dbtest.SQLite(t)
+	must(t, open(t, path, db.Options{}).Close())
+	d := reopen(t, path, db.Options{BusyWait: 50 * time.Millisecond})
+	other := raw(t, path)
+	execute(t, other, `BEGIN IMMEDIATE`)
+	wantIs(t, d.Write(t.Context(), mark("refused", nil)), db.ErrBusy)
+	execute(t, other, `ROLLBACK`)
+	must(t, d.Write(t.Context(), mark("written", nil)))
+	wantMarks(t, d, "written")
+}
+
+func TestMigratedMeanwhile(t *testing.T) {
+	path := dbtest.SQLite(t)
+	d := open(t, path, db.Options{})
+	must(t, d.Write(t.Context(), mark("before", nil)))
+	version := db.SchemaVersion() + 1
+	other := raw(t, path)
+	execute(t, other, fmt.Sprintf(`INSERT INTO schema_migrations (version, name, checksum, applied_at)
+		VALUES (%d, 'next.sql', 'x', 1); PRAGMA user_version = %[1]d`, version))
+	for range 3 {
+		wantIs(t, d.Write(t.Context(), mark("after", nil)), db.ErrNewer)
+	}
+	wantMarks(t, d, "before")
+	execute(t, other, fmt.Sprintf(`DELETE FROM schema_migrations WHERE version = %d`, version))
+	must(t, d.Write(t.Context(), mark("back again", nil)))
+}
+
+// What a caller is told holds: done is written, a context's end is not, unknown may be either. And
+// nothing is left behind.
+func TestCancellationStorm(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, dsn string) {
+		closed, goroutines := openDescriptors(t), goleak.IgnoreCurrent()
+		d := open(t, dsn, db.Options{})
+		openReaders(t, d)
+		storm(t, d, 100)
+		descriptors := openDescriptors(t)
+		told := storm(t, d, 2000)
+		openReaders(t, d)
+		must(t, d.Write(t.Context(), mark("last", nil)))
+		written := marks(t, d)
+		counts := map[error]int{}
+		for name, err := range told {
+			kind := err
+			for _, k := range []error{db.ErrOutcomeUnknown, context.DeadlineExceeded} {
+				if errors.Is(err, k) {
+					kind = k
+					break
+				}
+			}
+			counts[kind]++
+			_, there := slices.BinarySearch(written, name)
+			switch {
+			case kind == nil && !there:
+				t.Errorf("%s was acknowledged and is lost", name)
+			case kind == context.DeadlineExceeded && there:
+				t.Errorf("%s was called off and is written", name)
+			case kind != nil && kind != context.DeadlineExceeded && kind != db.ErrOutcomeUnknown:
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if counts[nil] < 20 || counts[context.DeadlineExceeded] < 20 || counts[db.ErrOutcomeUnknown] < 20 {
+			t.Errorf("the storm was too even: %v", counts)
+		}
+		// SQLite keeps the descriptor of a connection that is closed while another has a lock, for the
+		// next one to use: a few more may be open, but not with every cancellation.
+		if now := openDescriptors(t); now > descriptors+10 {
+			t.Errorf("%d descriptors open, before it were %d", now, descriptors)
+		}
+		must(t, d.Close())
+		if now := openDescriptors(t); now > closed {
+			t.Errorf("%d descriptors open after the end, at first were %d", now, closed)
+		}
+		goleak.VerifyNone(t, goroutines)
+	})
+}
+
+// storm writes from several callers that leave at random moments, and gives what each was told.
+func storm(t *testing.T, d *db.DB, n int) (told map[string]error) {
+	const callers = 8
+	told = map[string]error{}
+	var mutex sync.Mutex
+	var wait sync.WaitGroup
+	for c := range callers {
+		wait.Go(func() {
+			for i := c; i < n; i += callers {
+				name := fmt.Sprintf("%d of %d", i, n)
+				ctx, cancel := context.WithTimeout(t.Context(), rand.N(2*time.Millisecond))
+				err := d.Write(ctx, mark(name, nil))
+				_ = d.Read(ctx, func(tx *db.Tx) error {
+					var n int
+					_, err := tx.Get(&n, `SELECT COUNT(*) FROM marks`)
+					return err
+				})
+				cancel()
+				mutex.Lock()
+				told[name] = err
+				mutex.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	return told
+}
+
+// openReaders makes reads that are all under way at once, and so all connections that there will be.
+func openReaders(t *testing.T, d *db.DB) {
+	t.Helper()
+	var began, done sync.WaitGroup
+	began.Add(4)
+	for range 4 {
+		done.Go(func() {
+			if err := d.Read(t.Context(), func(tx *db.Tx) error {
+				var n int
+				_, err := tx.Get(&n, `SELECT COUNT(*) FROM marks`)
+				began.Done()
+				began.Wait()
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+}
+
+// openDescriptors counts what this process has open. On systems without /proc it has only goroutines
+// to compare.
+func openDescriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	must(t, err)
+	return len(entries)
+}
