@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"jobledger/ledger"
+)
+
+func entriesCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "entries",
+		UsageText: "jobledger entries --owner alice\njobledger entries --job j1",
+		Usage:     "list the journal",
+		Description: "With --owner, each line has the owner's balance after it. " +
+			"The --json form has every line's id, key, reason and postings too.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "owner", Usage: "only this `OWNER`'s"},
+			&cli.StringFlag{Name: "job", Usage: "only the `JOB`'s"},
+			limitFlag(),
+			&cli.StringFlag{Name: "after", Usage: "start after the entry with this `ID`"},
+		},
+		Action: runEntries,
+	}
+}
+
+func limitFlag() cli.Flag {
+	return &cli.StringFlag{Name: "limit", Value: "100", Usage: "at most `N`, up to 1000"}
+}
+
+func runEntries(c *cli.Context) error {
+	f := ledger.EntryFilter{Owner: c.String("owner"), Job: c.String("job"), After: c.String("after")}
+	var err error
+	f.Limit, err = limit(c)
+	if err := checks(givenID(c, "owner"), givenID(c, "job"), givenID(c, "after"), err); err != nil {
+		return err
+	}
+	list, err := with(c, func(ctx context.Context, l *ledger.Ledger) ([]ledger.Entry, error) {
+		return l.Entries(ctx, f)
+	})
+	if err != nil {
+		return err
+	}
+	if len(list) == f.Limit {
+		note(c, "there may be more: --after %s", list[len(list)-1].ID)
+	}
+	return show(c, items(list), func(w io.Writer) { printEntries(w, list, f.Owner != "") })
+}
+
+// note tells a person something on stderr, where it is in no program's way.
+func note(c *cli.Context, format string, args ...any) {
+	if !c.Bool("json") {
+		fmt.Fprintf(c.App.ErrWriter, format+"\n", args...)
+	}
+}
+
+// printEntries writes journal lines: those of one owner with the balance after each.
+func printEntries(w io.Writer, list []ledger.Entry, oneOwner bool) {
+	if !oneOwner {
+		t := newTable("time", "owner", "#seq", "kind", "#amount", "job")
+		for i := range list {
+			e := &list[i]
+			t.AppendRow([]any{clock(&e.RecordedAt, ""), e.Owner, e.Seq, e.Kind, e.Amount, jobOf(e)})
+		}
+		printTable(w, t)
+		return
+	}
+	t := newTable("#seq", "kind", "#amount", "#available", "#held", "#used", "#expired", "time", "job")
+	for i := range list {
+		e := &list[i]
+		t.AppendRow([]any{e.Seq, e.Kind, e.Amount, e.AvailableAfter, e.HeldAfter, e.UsedAfter, e.ExpiredAfter,
+			clock(&e.RecordedAt, ""), jobOf(e)})
+	}
+	printTable(w, t)
+}
+
+func jobOf(e *ledger.Entry) string {
+	if e.Job == nil {
+		return ""
+	}
+	return *e.Job
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"jobledger/ledger"
+)
+
+func sweepCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "sweep",
+		UsageText: "jobledger sweep",
+		Usage:     "expire lots that are due, time out jobs that nobody submitted",
+		Description: "Run it from time to time. A job past its deadline that was submitted is left as it is, " +
+			"because a provider may be at work on it: it is listed instead.",
+		Action: runSweep,
+	}
+}
+
+func runSweep(c *cli.Context) error {
+	total, err := with(c, sweepAll)
+	if err != nil {
+		return err
+	}
+	return show(c, total, func(w io.Writer) { printSweep(w, &total) })
+}
+
+// sweepAll sweeps until nothing is due. Each round is a transaction of its own, so that others are
+// not kept waiting for the whole.
+func sweepAll(ctx context.Context, l *ledger.Ledger) (total ledger.SweepResult, err error) {
+	for {
+		r, err := l.Sweep(ctx, ledger.PageMax)
+		if err != nil {
+			return total, err
+		}
+		r.ExpiredLots += total.ExpiredLots
+		r.TimedOut += total.TimedOut
+		if total = r; !r.More {
+			return total, nil
+		}
+	}
+}
+
+func printSweep(w io.Writer, r *ledger.SweepResult) {
+	fmt.Fprintf(w, "expired lots: %d, jobs timed out: %d, jobs that need reconciliation: %d\n",
+		r.ExpiredLots, r.TimedOut, len(r.NeedsReconciliation))
+	t := newTable("job", "owner", "#cost", "submission", "deadline")
+	for i := range r.NeedsReconciliation {
+		j := &r.NeedsReconciliation[i]
+		t.AppendRow([]any{j.ID, j.Owner, j.Cost, j.Submission, clock(j.Deadline, "")})
+	}
+	printTable(w, t)
+}

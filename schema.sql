@@ -1,0 +1,197 @@
+-- The SQLite schema of jobledger, as init creates it.
+
+CREATE TABLE schema_migrations (
+  version    INTEGER NOT NULL PRIMARY KEY,
+  name       TEXT    NOT NULL,
+  checksum   TEXT    NOT NULL,
+  applied_at INTEGER NOT NULL
+);
+
+-- Credits are INTEGER, 0 to 2^53-1 (9007199254740991), so that every JSON reader can hold them.
+-- Times are INTEGER microseconds since 1970-01-01 UTC. Ids are 1 to 255 bytes, compared byte for byte.
+-- Words are checked with OR: an IN of more than two would build a temporary b-tree for each row.
+
+-- One row per owner: the sum of its lots, the number of its entries and the hash of the last one.
+CREATE TABLE balances (
+  owner     TEXT    NOT NULL PRIMARY KEY CHECK (octet_length(owner) BETWEEN 1 AND 255),
+  available INTEGER NOT NULL CHECK (available BETWEEN 0 AND 9007199254740991),
+  held      INTEGER NOT NULL CHECK (held      BETWEEN 0 AND 9007199254740991),
+  used      INTEGER NOT NULL CHECK (used      BETWEEN 0 AND 9007199254740991),
+  expired   INTEGER NOT NULL CHECK (expired   BETWEEN 0 AND 9007199254740991),
+  seq       INTEGER NOT NULL CHECK (seq >= 0),
+  head      BLOB    NOT NULL CHECK (octet_length(head) = 32)
+) STRICT, WITHOUT ROWID;
+
+-- One row per job. It ends once; cost is what was charged and never changes.
+CREATE TABLE jobs (
+  id              TEXT    NOT NULL PRIMARY KEY CHECK (octet_length(id) BETWEEN 1 AND 255),
+  owner           TEXT    NOT NULL REFERENCES balances (owner),
+  cost            INTEGER NOT NULL CHECK (cost BETWEEN 1 AND 9007199254740991),
+  mode            TEXT    NOT NULL CHECK (mode IN ('hold', 'charge')),
+  status          TEXT    NOT NULL CHECK (
+                    status = 'pending' OR status = 'processing' OR status = 'completed'
+                    OR status = 'failed' OR status = 'canceled' OR status = 'timed_out'),
+  attempt         INTEGER NOT NULL CHECK (attempt >= 0),
+  submission      TEXT    NOT NULL CHECK (
+                    submission = 'none' OR submission = 'submitting' OR submission = 'accepted'
+                    OR submission = 'rejected' OR submission = 'uncertain'
+                    OR submission = 'unknown'),
+  settled_cost    INTEGER CHECK (settled_cost BETWEEN 0 AND cost),
+  settled_source  TEXT    CHECK (
+                    settled_source = 'callback' OR settled_source = 'poll'
+                    OR settled_source = 'operator' OR settled_source = 'sweep'),
+  settled_attempt INTEGER CHECK (settled_attempt BETWEEN 0 AND attempt),
+  settled_at      INTEGER,
+  deadline        INTEGER,
+  reason          TEXT    NOT NULL,
+  metadata        TEXT    NOT NULL CHECK (octet_length(metadata) BETWEEN 2 AND 4096),
+  created_at      INTEGER NOT NULL,
+  updated_at      INTEGER NOT NULL,
+  CHECK ((settled_cost IS NULL) = (settled_at IS NULL)),
+  CHECK ((settled_cost IS NULL) = (settled_source IS NULL)),
+  CHECK ((settled_cost IS NULL) = (settled_attempt IS NULL)),
+  CHECK (settled_cost IS NULL OR status NOT IN ('pending', 'processing')),
+  CHECK (settled_cost IS NULL OR settled_cost = 0 OR status = 'completed')
+) STRICT;
+
+CREATE INDEX jobs_owner ON jobs (owner, id);
+CREATE INDEX jobs_open ON jobs (deadline, id) WHERE status IN ('pending', 'processing');
+
+-- The journal: one row per movement of credits, in one hash chain per owner. Append-only.
+CREATE TABLE entries (
+  id              TEXT    NOT NULL PRIMARY KEY,
+  event_key       TEXT    NOT NULL UNIQUE,
+  owner           TEXT    NOT NULL REFERENCES balances (owner),
+  seq             INTEGER NOT NULL CHECK (seq >= 1),
+  kind            TEXT    NOT NULL CHECK (
+                    kind = 'grant' OR kind = 'hold' OR kind = 'consume' OR kind = 'release'
+                    OR kind = 'charge' OR kind = 'refund' OR kind = 'expire' OR kind = 'revoke'),
+  amount          INTEGER NOT NULL CHECK (amount BETWEEN 1 AND 9007199254740991),
+  job_id          TEXT    REFERENCES jobs (id),
+  available_after INTEGER NOT NULL CHECK (available_after BETWEEN 0 AND 9007199254740991),
+  held_after      INTEGER NOT NULL CHECK (held_after      BETWEEN 0 AND 9007199254740991),
+  used_after      INTEGER NOT NULL CHECK (used_after      BETWEEN 0 AND 9007199254740991),
+  expired_after   INTEGER NOT NULL CHECK (expired_after   BETWEEN 0 AND 9007199254740991),
+  reason          TEXT    NOT NULL,
+  metadata        TEXT    NOT NULL CHECK (octet_length(metadata) BETWEEN 2 AND 4096),
+  occurred_at     INTEGER NOT NULL,
+  recorded_at     INTEGER NOT NULL,
+  hash            BLOB    NOT NULL CHECK (octet_length(hash) = 32),
+  UNIQUE (owner, seq)
+) STRICT;
+
+-- Credits granted or refunded together. amount is what the lot holds now, in all four buckets:
+-- a refund moves credits out of the lot that paid into a new one. effective_at NULL: at once;
+-- expires_at NULL: never.
+CREATE TABLE lots (
+  id           TEXT    NOT NULL PRIMARY KEY,
+  owner        TEXT    NOT NULL REFERENCES balances (owner),
+  entry_id     TEXT    NOT NULL REFERENCES entries (id),
+  available    INTEGER NOT NULL CHECK (available >= 0),
+  held         INTEGER NOT NULL CHECK (held >= 0),
+  used         INTEGER NOT NULL CHECK (used >= 0),
+  expired      INTEGER NOT NULL CHECK (expired >= 0),
+  amount       INTEGER NOT NULL CHECK (amount BETWEEN 0 AND 9007199254740991),
+  priority     INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 9007199254740991),
+  effective_at INTEGER,
+  expires_at   INTEGER,
+  CHECK (available + held + used + expired = amount),
+  CHECK (effective_at IS NULL OR expires_at IS NULL OR effective_at < expires_at)
+) STRICT;
+
+-- The spending order: priority, then expiry with none last, then id.
+CREATE INDEX lots_spend ON lots (owner, priority, COALESCE(expires_at, 253402300800000000), id)
+  WHERE available > 0;
+CREATE INDEX lots_due ON lots (owner, expires_at) WHERE available > 0 AND expires_at IS NOT NULL;
+CREATE INDEX lots_due_any ON lots (expires_at) WHERE available > 0 AND expires_at IS NOT NULL;
+CREATE INDEX lots_scheduled ON lots (owner, effective_at) WHERE available > 0 AND effective_at IS NOT NULL;
+CREATE INDEX lots_owner ON lots (owner, id);
+
+-- Which lots an entry touched, and with how much. Append-only. What a job holds is the postings
+-- of its hold entry.
+CREATE TABLE postings (
+  entry_id TEXT    NOT NULL REFERENCES entries (id),
+  lot_id   TEXT    NOT NULL REFERENCES lots (id),
+  amount   INTEGER NOT NULL CHECK (amount BETWEEN 1 AND 9007199254740991),
+  PRIMARY KEY (entry_id, lot_id)
+) STRICT, WITHOUT ROWID;
+
+-- One row per submission of a job to a provider.
+CREATE TABLE attempts (
+  job_id      TEXT    NOT NULL REFERENCES jobs (id),
+  attempt     INTEGER NOT NULL CHECK (attempt >= 1),
+  provider    TEXT    NOT NULL,
+  upstream_id TEXT,
+  submission  TEXT    NOT NULL CHECK (
+                    submission = 'submitting' OR submission = 'accepted'
+                    OR submission = 'rejected' OR submission = 'uncertain'
+                    OR submission = 'unknown'),
+  evidence    TEXT    NOT NULL,
+  operator    TEXT    NOT NULL, -- who reconciled it; empty if the provider's answer resolved it
+  marked_at   INTEGER NOT NULL,
+  resolved_at INTEGER,
+  PRIMARY KEY (job_id, attempt)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX attempts_upstream ON attempts (provider, upstream_id) WHERE upstream_id IS NOT NULL;
+
+-- What observers said, one row per distinct report and verdict; a repetition raises count.
+-- attempt 0 and upstream_id '' mean that the report named none.
+CREATE TABLE reports (
+  job_id      TEXT    NOT NULL REFERENCES jobs (id),
+  attempt     INTEGER NOT NULL CHECK (attempt >= 0),
+  source      TEXT    NOT NULL CHECK (
+                    source = 'callback' OR source = 'poll' OR source = 'operator'
+                    OR source = 'sweep'),
+  outcome     TEXT    NOT NULL CHECK (
+                    outcome = 'completed' OR outcome = 'failed' OR outcome = 'canceled'
+                    OR outcome = 'timed_out'),
+  upstream_id TEXT    NOT NULL,
+  verdict     TEXT    NOT NULL CHECK (
+                    verdict = 'won' OR verdict = 'duplicate' OR verdict = 'conflict'
+                    OR verdict = 'stale' OR verdict = 'refused'),
+  count       INTEGER NOT NULL CHECK (count >= 1),
+  first_at    INTEGER NOT NULL,
+  last_at     INTEGER NOT NULL,
+  detail      TEXT    NOT NULL,
+  PRIMARY KEY (job_id, source, outcome, verdict, attempt, upstream_id)
+) STRICT, WITHOUT ROWID;
+
+-- The outbox: what another system must be told, written by the transaction that it speaks of.
+-- The id says what of: settled:{job} can be there once, conflict:{job}:{n} is the n-th contradiction.
+CREATE TABLE events (
+  id         TEXT    NOT NULL PRIMARY KEY,
+  type       TEXT    NOT NULL CHECK (
+                    type = 'job.completed' OR type = 'job.failed' OR type = 'job.canceled'
+                    OR type = 'job.timed_out' OR type = 'job.conflict'),
+  job_id     TEXT    NOT NULL REFERENCES jobs (id),
+  owner      TEXT    NOT NULL,
+  payload    TEXT    NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- What is written stays: the journal and the evidence refuse changes, a settled job refuses another end.
+CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are append-only'); END;
+CREATE TRIGGER entries_no_delete BEFORE DELETE ON entries
+BEGIN SELECT RAISE(ABORT, 'entries are append-only'); END;
+CREATE TRIGGER postings_no_update BEFORE UPDATE ON postings
+BEGIN SELECT RAISE(ABORT, 'postings are append-only'); END;
+CREATE TRIGGER postings_no_delete BEFORE DELETE ON postings
+BEGIN SELECT RAISE(ABORT, 'postings are append-only'); END;
+CREATE TRIGGER events_no_update BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+CREATE TRIGGER events_no_delete BEFORE DELETE ON events
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+CREATE TRIGGER lots_no_delete BEFORE DELETE ON lots
+BEGIN SELECT RAISE(ABORT, 'lots are never deleted'); END;
+CREATE TRIGGER balances_no_delete BEFORE DELETE ON balances
+BEGIN SELECT RAISE(ABORT, 'balances are never deleted'); END;
+CREATE TRIGGER jobs_no_delete BEFORE DELETE ON jobs
+BEGIN SELECT RAISE(ABORT, 'jobs are never deleted'); END;
+CREATE TRIGGER jobs_end_once BEFORE UPDATE OF status, settled_cost, settled_source, settled_attempt, settled_at ON jobs
+WHEN OLD.settled_cost IS NOT NULL
+  OR (OLD.status NOT IN ('pending', 'processing') AND NEW.status <> OLD.status)
+BEGIN SELECT RAISE(ABORT, 'a job ends once'); END;
+CREATE TRIGGER jobs_same_terms BEFORE UPDATE OF id, owner, cost, mode, deadline, metadata, created_at ON jobs
+BEGIN SELECT RAISE(ABORT, 'the terms of a job never change'); END;
