@@ -1,0 +1,15 @@
+# The Go tool is the build; these are the commands worth remembering.
+
+.PHONY: test race bench ci
+
+test: ## everything that must hold for a change
+	go test ./...
+
+race: ## the same under the race detector, where goroutines share state
+	go test -race -short ./db/... ./ledger/...
+
+bench: ## settlements per second: batches of 64 against batches of one
+	go test -run '^$$' -bench Settle ./ledger
+
+ci: ## what continuous integration runs
+	.ci/run
