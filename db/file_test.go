@@ -52,6 +52,7 @@ func TestWrongFiles(t *testing.T) {
 		{"newer migration", changed(`INSERT INTO schema_migrations (version, name, checksum, applied_at)
 			SELECT MAX(version) + 1, 'x', 'x', 1 FROM schema_migrations`), []error{db.ErrNewer}},
 		{"changed migration", changed(`UPDATE schema_migrations SET checksum = 'x' WHERE version = 1`), notOurs},
+		{"no migrations", changed(`DROP TABLE schema_migrations`), notOurs},
 		{"dangling link", func(t *testing.T, path string) { must(t, os.Symlink("nowhere", path)) }, notOurs},
 		{"link to a device", func(t *testing.T, path string) { must(t, os.Symlink(os.DevNull, path)) }, notOurs},
 	}

@@ -225,7 +225,11 @@ func checkMigrations(ctx context.Context, conn *sqlx.Conn, version int) error {
 	if version < SchemaVersion() {
 		return nil // migrateSQLite checks them
 	}
-	return classifySQLite(migrate(ctx, conn, sqliteMigrations, 0))
+	err := classifySQLite(migrate(ctx, conn, sqliteMigrations, 0))
+	if _, known := errors.AsType[*Error](err); !known && !plain(err) {
+		err = refuse("its schema cannot be read: %v", err)
+	}
+	return err
 }
 
 // migrateSQLite brings the schema up to date in one transaction. Of several processes that try,

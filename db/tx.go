@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -145,8 +146,8 @@ func (t *Tx) guard(query string, do func() error) error {
 	t.driving = true
 	err := do()
 	t.driving = false
-	if err == nil && t.intercept != nil {
-		err = t.intercept(After, query)
+	if t.intercept != nil && (err == nil || errors.Is(err, sql.ErrNoRows)) {
+		err = cmp.Or(t.intercept(After, query), err)
 	}
 	return t.engine.classify(err)
 }

@@ -1,37 +1,39 @@
 package ledger_test
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 
+	"jobledger/db/dbtest"
 	"jobledger/ledger"
 )
 
-// BenchmarkSettle settles charged jobs as failed, so that each settlement writes a refund.
+// BenchmarkSettle reports settlements per second: of held jobs that complete and of charged jobs that
+// fail, by 64 callers and by one, in batches of up to 64 and of one. Every job is of the same owner.
 func BenchmarkSettle(b *testing.B) {
-	for _, c := range []struct {
-		name           string
-		callers, batch int
+	for _, kind := range []struct {
+		name    string
+		mode    ledger.Mode
+		outcome ledger.Outcome
 	}{
-		{"callers=64/batch=64", 64, 64},
-		{"callers=64/batch=1", 64, 1},
-		{"callers=1/batch=64", 1, 64},
-		{"callers=1/batch=1", 1, 1},
+		{"hold-completed", ledger.ModeHold, ledger.Completed},
+		{"charge-failed", ledger.ModeCharge, ledger.Failed},
 	} {
-		b.Run(c.name, func(b *testing.B) { benchmarkSettle(b, c.callers, c.batch) })
+		for _, callers := range []int{64, 1} {
+			for _, batch := range []int{64, 1} {
+				b.Run(fmt.Sprintf("%s/callers=%d/batch=%d", kind.name, callers, batch), func(b *testing.B) {
+					benchmarkSettle(b, kind.mode, kind.outcome, callers, batch)
+				})
+			}
+		}
 	}
 }
 
-func benchmarkSettle(b *testing.B, callers, batch int) {
-	ctx := context.Background()
-	path := filepath.Join(b.TempDir(), "bench.db")
-	if _, err := ledger.Create(ctx, path, ledger.Options{}); err != nil {
-		b.Fatal(err)
-	}
-	prepareBench(b, path, b.N)
+func benchmarkSettle(b *testing.B, mode ledger.Mode, outcome ledger.Outcome, callers, batch int) {
+	ctx := b.Context()
+	path := dbtest.SQLite(b)
+	prepareBench(b, path, mode)
 	l, err := ledger.Open(ctx, path, ledger.Options{BatchMax: batch})
 	if err != nil {
 		b.Fatal(err)
@@ -39,7 +41,7 @@ func benchmarkSettle(b *testing.B, callers, batch int) {
 	defer l.Close()
 	b.ResetTimer()
 	inParallel(callers, b.N, func(i int) {
-		r := ledger.Report{Job: fmt.Sprint("job-", i), Outcome: ledger.Failed, Source: ledger.Callback}
+		r := ledger.Report{Job: fmt.Sprint("job-", i), Outcome: outcome, Source: ledger.Callback}
 		if s, err := l.Settle(ctx, r); err != nil || !s.Won {
 			b.Error(s.Verdict, err)
 		}
@@ -47,20 +49,19 @@ func benchmarkSettle(b *testing.B, callers, batch int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "settles/s")
 }
 
-func prepareBench(b *testing.B, path string, jobs int) {
-	ctx := context.Background()
-	l, err := ledger.Open(ctx, path, ledger.Options{})
+func prepareBench(b *testing.B, path string, mode ledger.Mode) {
+	l, err := ledger.Open(b.Context(), path, ledger.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer l.Close()
-	g := ledger.GrantParams{Owner: "demo", Amount: int64(jobs) * 7, Key: "bench"}
-	if _, err := l.Grant(ctx, g); err != nil {
+	g := ledger.GrantParams{Owner: "demo", Amount: int64(b.N) * 7, Key: "bench"}
+	if _, err := l.Grant(b.Context(), g); err != nil {
 		b.Fatal(err)
 	}
-	inParallel(64, jobs, func(i int) {
-		p := ledger.JobParams{ID: fmt.Sprint("job-", i), Owner: "demo", Cost: 7, Mode: ledger.ModeCharge}
-		if _, err := l.CreateJob(ctx, p); err != nil {
+	inParallel(64, b.N, func(i int) {
+		p := ledger.JobParams{ID: fmt.Sprint("job-", i), Owner: "demo", Cost: 7, Mode: mode}
+		if _, err := l.CreateJob(b.Context(), p); err != nil {
 			b.Error(err)
 		}
 	})

@@ -101,12 +101,14 @@ func At(t time.Time) Time { return Time(t.UnixMicro()) }
 
 // String gives the time as RFC 3339 in UTC, always with six digits of a second, so that texts sort
 // as times do.
-func (t Time) String() string {
-	return time.UnixMicro(int64(t)).UTC().Format("2006-01-02T15:04:05.000000Z07:00")
+func (t Time) String() string { return string(t.append(nil)) }
+
+func (t Time) append(b []byte) []byte {
+	return time.UnixMicro(int64(t)).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z07:00")
 }
 
 // MarshalJSON writes the string form.
-func (t Time) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
+func (t Time) MarshalJSON() ([]byte, error) { return append(t.append([]byte{'"'}), '"'), nil }
 
 // Hash is a SHA-256 sum. Its JSON form is lower-case hexadecimal.
 type Hash []byte
