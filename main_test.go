@@ -138,7 +138,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	exit, ok := errors.AsType[*exec.ExitError](child.Run())
 	if !ok || exit.ExitCode() != 2 || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 ||
-		!strings.HasPrefix(stderr.String(), "jobledger: db: the database is read-only") {
+		!strings.HasPrefix(stderr.String(), "jobledger: db: cannot read "+path) {
 		t.Errorf("got %v, stdout %q, stderr %q", exit, &stdout, &stderr)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {

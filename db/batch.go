@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -24,7 +25,7 @@ type writer struct {
 // The statements run under the writer's own context, not a caller's: a caller who leaves must not
 // undo the work of its neighbours.
 func (w *writer) attempt(batch []*operation) (again []*operation) {
-	if err := w.begin(); err != nil {
+	if err := w.begin(batch); err != nil {
 		answer(batch, func(int) error { return err })
 		return nil
 	}
@@ -64,6 +65,9 @@ func either(own, commit error) error {
 
 // operate runs one operation inside its savepoint. broken means that the whole transaction is lost.
 func (w *writer) operate(o *operation) (err error, broken bool) {
+	if !o.take() {
+		return nil, false // its caller left, and knows that nothing was written
+	}
 	tx := w.tx()
 	tx.now = w.db.now()
 	if err := tx.control("SAVEPOINT operation"); err != nil {
@@ -80,6 +84,11 @@ func (w *writer) operate(o *operation) (err error, broken bool) {
 		return err, true
 	}
 	return nil, false
+}
+
+// take marks an operation as begun, again if it runs again. It fails if the caller withdrew it.
+func (o *operation) take() bool {
+	return o.state.CompareAndSwap(waiting, taken) || o.state.Load() == taken
 }
 
 // call runs fn and turns its panic into an error. A panic inside the driver passes: what state it
@@ -112,16 +121,17 @@ const (
 	pauseMax = 4 * time.Millisecond
 )
 
-// begin opens the transaction, waiting for other processes no longer than BusyWait, and checks that
-// the schema is still the one that this binary knows.
-func (w *writer) begin() error {
+// begin opens the transaction, waiting for other processes no longer than BusyWait and than a caller
+// of the batch is there, and checks that the schema is still the one that this binary knows.
+func (w *writer) begin(batch []*operation) error {
 	deadline := time.Now().Add(w.db.options.BusyWait)
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
 		err := w.tryBegin()
 		if err == nil {
 			return w.checkVersion()
 		}
-		if !errors.Is(err, ErrBusy) || time.Now().After(deadline) {
+		deserted := !slices.ContainsFunc(batch, func(o *operation) bool { return o.state.Load() != withdrawn })
+		if !errors.Is(err, ErrBusy) || deserted || time.Now().After(deadline) {
 			return err
 		}
 		time.Sleep(pause/2 + rand.N(pause))
@@ -133,6 +143,9 @@ func (w *writer) tryBegin() error {
 		return err
 	}
 	err := w.tx().control(w.db.engine.begin)
+	if errors.Is(err, ErrReadOnly) {
+		err = &Error{Kind: ErrReadOnly, Reason: w.db.name + " is read-only"}
+	}
 	// A lock that is taken leaves the connection as it was. After any other error it may be inside
 	// a transaction, and must not be used again.
 	if err != nil && !errors.Is(err, ErrBusy) {
@@ -164,11 +177,14 @@ func (w *writer) connect() error {
 	}
 	w.conn = conn
 	w.statements = make(map[string]*sqlx.Stmt)
-	if err := w.tx().control(w.db.engine.prepare); err != nil {
-		w.discard()
-		return err
+	err = w.db.engine.check(context.Background(), conn, w.db.name)
+	if err == nil {
+		err = w.tx().control(w.db.engine.prepare)
 	}
-	return nil
+	if err != nil {
+		w.discard()
+	}
+	return err
 }
 
 func (w *writer) prepare(ctx context.Context, query string) (*sqlx.Stmt, error) {

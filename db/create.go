@@ -54,11 +54,27 @@ func build(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
-	if err := stamp(ctx, pool); err != nil {
-		return classifySQLite(err)
+	err = stamp(ctx, pool)
+	if err == nil {
+		err = migrateSQLite(ctx, pool, o.Clock().UnixMicro())
 	}
-	return migrateSQLite(ctx, pool, o.Clock().UnixMicro())
+	if err == nil {
+		err = flush(ctx, pool)
+	}
+	return classifySQLite(errors.Join(err, pool.Close()))
+}
+
+// flush moves the whole of a new database into its main file, the only one that gets the final name.
+func flush(ctx context.Context, pool *sqlx.DB) error {
+	var busy, frames, copied int
+	row := pool.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	if err := row.Scan(&busy, &frames, &copied); err != nil {
+		return err
+	}
+	if busy != 0 || frames != copied {
+		return fmt.Errorf("checkpoint: %d of %d pages", copied, frames)
+	}
+	return nil
 }
 
 func stamp(ctx context.Context, pool *sqlx.DB) error {

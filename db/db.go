@@ -53,6 +53,7 @@ const (
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	engine  *engine
+	name    string // the file
 	readers *sqlx.DB
 	writers *sqlx.DB
 	options Options
@@ -68,8 +69,9 @@ type engine struct {
 	name     string
 	begin    string // opens a write transaction
 	lock     string // suffix of a SELECT that locks its rows until the commit
-	prepare  string // run once on each new write connection; may be empty
+	prepare  string // run once on each new write connection
 	classify func(error) error
+	check    func(ctx context.Context, conn *sqlx.Conn, name string) error // a new write connection
 }
 
 // Engine names the database engine: "sqlite".
@@ -92,12 +94,13 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if o.BatchMax <= 0 || o.BatchMax > BatchMax {
 		o.BatchMax = BatchMax
 	}
-	readers, writers, err := openSQLite(ctx, dsn, o)
+	name, readers, writers, err := openSQLite(ctx, dsn, o)
 	if err != nil {
 		return nil, err
 	}
 	d := &DB{
 		engine:  &sqliteEngine,
+		name:    name,
 		readers: readers,
 		writers: writers,
 		options: o,

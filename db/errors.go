@@ -21,6 +21,8 @@ var (
 	ErrNewer = errors.New("the database is newer than this binary")
 	// ErrReadOnly: the file or its directory cannot be written.
 	ErrReadOnly = errors.New("the database is read-only")
+	// ErrIO: the disk failed to read or write.
+	ErrIO = errors.New("the disk failed")
 	// ErrDamaged: the engine found the file corrupt.
 	ErrDamaged = errors.New("the database is damaged")
 	// ErrConstraint: a constraint or trigger of the schema refused the statement.

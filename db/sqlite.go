@@ -23,6 +23,7 @@ var sqliteEngine = engine{
 	// up to 100 ms between tries, and a commit of another process takes about one.
 	prepare:  "PRAGMA busy_timeout = 0",
 	classify: classifySQLite,
+	check:    checkWriter,
 }
 
 func init() {
@@ -79,16 +80,17 @@ func openPool(path string, writable bool, connections int) (*sqlx.DB, error) {
 }
 
 // openSQLite checks the file without writing to it, and only then opens it for writing.
-func openSQLite(ctx context.Context, dsn string, o Options) (readers, writers *sqlx.DB, err error) {
-	path, err := sqlitePath(dsn)
-	if err != nil {
-		return nil, nil, err
+func openSQLite(
+	ctx context.Context, dsn string, o Options,
+) (path string, readers, writers *sqlx.DB, err error) {
+	if path, err = sqlitePath(dsn); err != nil {
+		return path, nil, nil, err
 	}
 	if err := checkFile(path); err != nil {
-		return nil, nil, err
+		return path, nil, nil, err
 	}
 	if readers, err = openPool(path, false, readersMax); err != nil {
-		return nil, nil, err
+		return path, nil, nil, err
 	}
 	defer func(opened *sqlx.DB) {
 		if err != nil {
@@ -97,18 +99,18 @@ func openSQLite(ctx context.Context, dsn string, o Options) (readers, writers *s
 	}(readers)
 	version, err := inspect(ctx, readers, path)
 	if err != nil {
-		return nil, nil, err
+		return path, nil, nil, err
 	}
 	if writers, err = openPool(path, true, 1); err != nil {
-		return nil, nil, err
+		return path, nil, nil, err
 	}
 	if version < SchemaVersion() {
 		if err = migrateSQLite(ctx, writers, o.Clock().UnixMicro()); err != nil {
 			writers.Close()
-			return nil, nil, err
+			return path, nil, nil, err
 		}
 	}
-	return readers, writers, nil
+	return path, readers, writers, nil
 }
 
 // The longest names that SQLite opens, with room for the files that it keeps beside the database.
@@ -122,6 +124,9 @@ const (
 func sqlitePath(dsn string) (string, error) {
 	if dsn == "" || dsn == ":memory:" || strings.ContainsRune(dsn, 0) {
 		return "", refuse("%q is not the name of a file", dsn)
+	}
+	if scheme, _, found := strings.Cut(dsn, "://"); found {
+		return "", refuse("%s:// is not a kind of database that this binary knows: name a file", scheme)
 	}
 	path, err := filepath.Abs(dsn)
 	if err != nil {
@@ -220,6 +225,19 @@ func checkConnection(ctx context.Context, conn *sqlx.Conn, path string) error {
 	return nil
 }
 
+// checkWriter proves of a connection that writes, too, that it is to the right file and as durable as
+// was asked for.
+func checkWriter(ctx context.Context, conn *sqlx.Conn, path string) error {
+	var mode string
+	if err := conn.GetContext(ctx, &mode, `PRAGMA journal_mode`); err != nil {
+		return classifySQLite(err)
+	}
+	if mode != "wal" {
+		return fmt.Errorf("pragma journal_mode is %s, want wal", mode)
+	}
+	return checkConnection(ctx, conn, path)
+}
+
 // checkMigrations compares the migrations applied to a current database with this binary's.
 func checkMigrations(ctx context.Context, conn *sqlx.Conn, version int) error {
 	if version < SchemaVersion() {
@@ -267,6 +285,7 @@ func classifySQLite(err error) error {
 		5:  ErrBusy,       // SQLITE_BUSY
 		6:  ErrBusy,       // SQLITE_LOCKED
 		8:  ErrReadOnly,   // SQLITE_READONLY
+		10: ErrIO,         // SQLITE_IOERR
 		11: ErrDamaged,    // SQLITE_CORRUPT
 		13: ErrBusy,       // SQLITE_FULL
 		14: ErrNoLedger,   // SQLITE_CANTOPEN
@@ -291,6 +310,9 @@ func explainOpen(path string, err error) error {
 		return err
 	}
 	switch e.Code() & 0xff {
+	case 8:
+		return &Error{Kind: ErrReadOnly, Reason: fmt.Sprintf(
+			"cannot read %s: its directory is read-only, and SQLite must make -wal and -shm files there", path)}
 	case 14:
 		return refuse("cannot open %s: check the permissions of the file and of its directory", path)
 	case 26:

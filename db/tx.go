@@ -62,7 +62,9 @@ func (t *Tx) Rows(next func(), query string, args []any, dest ...any) error {
 			if err := rows.Scan(dest...); err != nil {
 				return err
 			}
+			t.driving = false
 			next()
+			t.driving = true
 		}
 		return rows.Err()
 	})
@@ -113,6 +115,20 @@ func Each[T any](t *Tx, fn func(*T) (more bool, err error), query string, args .
 		}
 		return rows.Err()
 	})
+}
+
+// Try runs part of an operation so that its error undoes that part alone.
+func (t *Tx) Try(part func() error) error {
+	if err := t.control("SAVEPOINT part"); err != nil {
+		return err
+	}
+	err := part()
+	if err != nil {
+		if err := t.control("ROLLBACK TO part"); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(t.control("RELEASE part"), err)
 }
 
 // run prepares a query, or finds it prepared, and drives it through use.

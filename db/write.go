@@ -13,7 +13,8 @@ type operation struct {
 	done  chan error // holds one answer, so that the writer never waits for a caller who left
 }
 
-// The states of an operation. A caller may withdraw one only while it waits.
+// The states of an operation. A caller may withdraw one only while it waits; it waits until its
+// transaction has begun and its turn has come.
 const (
 	waiting int32 = iota
 	taken
@@ -85,17 +86,14 @@ func (d *DB) writeLoop() {
 // gather adds to a batch what waits in the queue. It adds no delay: it lets other goroutines run, so
 // that the callers woken by the last commit can ask again, only for as long as more of them do.
 func (d *DB) gather(batch []*operation) []*operation {
-	taking := batch[:0]
-	for o, more := batch[0], true; more; {
-		if o.state.CompareAndSwap(waiting, taken) {
-			taking = append(taking, o)
-		}
-		if len(taking) == d.options.BatchMax {
+	for len(batch) < d.options.BatchMax {
+		o, more := d.next()
+		if !more {
 			break
 		}
-		o, more = d.next()
+		batch = append(batch, o)
 	}
-	return taking
+	return batch
 }
 
 // next takes an operation that waits now or after one turn of the scheduler.

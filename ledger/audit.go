@@ -81,7 +81,7 @@ var (
 // that moves credits: it has its own queries and its own arithmetic. Broken invariants are no error;
 // they are what the report is for.
 //
-// Errors: INCONSISTENT if the file itself is damaged; BUSY if ctx ends.
+// Errors: INTERNAL if the disk fails; BUSY if ctx ends.
 func (l *Ledger) Audit(ctx context.Context, p AuditParams) (AuditReport, error) {
 	return read(ctx, l, func(tx *db.Tx) (AuditReport, error) {
 		a := &auditor{
@@ -127,11 +127,12 @@ func (a *auditor) audit(p AuditParams) (AuditReport, error) {
 }
 
 // unreadable makes a violation of an error that says that the rows are not what the tables promise: a
-// value of another type, a column that is not there. The other passes go on. An error of a known kind
-// is the caller's.
+// value of another type, a column that is not there, a damaged page. The other passes go on. Any other
+// error of a known kind is the caller's.
 func (a *auditor) unreadable(err error) bool {
 	_, known := errors.AsType[*db.Error](err)
-	if known || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if ended || (known && !errors.Is(err, db.ErrDamaged)) {
 		return false
 	}
 	a.broken(checkStorage, Violation{}, "a part of the audit could not be finished: %v", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"jobledger/db"
@@ -46,7 +47,14 @@ func (a *auditor) auditJobs() error {
 	if err == nil && len(rows) > 0 {
 		a.auditJob(rows)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return a.query(checkSettlements, `
+		SELECT owner, id AS job,
+		       'status is ' || status || ' and it was never settled, expected a settlement' AS problem
+		FROM jobs
+		WHERE status NOT IN ('pending', 'processing') AND settled_cost IS NULL AND imported = 0`)
 }
 
 func (j *Job) row() Violation { return Violation{"owner": j.Owner, "job": j.ID} }
@@ -325,9 +333,16 @@ func (a *auditor) auditConflicts() error {
 	return err
 }
 
+// numbered tells whether a key is a prefix and a number from 1.
+func numbered(key, prefix string) bool {
+	digits, found := strings.CutPrefix(key, prefix)
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return found && err == nil && n >= 1
+}
+
 func (v *eventJob) conflictProblem() string {
 	switch {
-	case !strings.HasPrefix(v.EventID, "conflict:"+v.ID+":"):
+	case !numbered(v.EventID, "conflict:"+v.ID+":"):
 		return fmt.Sprintf("id is %q, expected %q and a number", v.EventID, "conflict:"+v.ID+":")
 	case v.Outcome == nil || v.Source == nil || v.About == nil || v.Detail == nil:
 		return fmt.Sprintf("no conflicting report of the job came at %s, expected one", v.WrittenAt)

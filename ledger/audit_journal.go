@@ -245,9 +245,7 @@ func (a *auditor) auditKey(rows []journalRow) {
 		want = "lot-expire:{lot}:{n}, of one lot"
 		if len(rows) == 1 && rows[0].Lot != nil {
 			want = "lot-expire:" + *rows[0].Lot + ":"
-			n, found := strings.CutPrefix(e.EventKey, want)
-			number, err := strconv.ParseInt(n, 10, 64)
-			ok = found && err == nil && number >= 1
+			ok = numbered(e.EventKey, want)
 		}
 	default:
 		want = "a job"

@@ -214,19 +214,22 @@ func (a *auditor) auditLot(l *auditedLot) error {
 	return a.auditOverdue(l)
 }
 
-// auditOverdue finds credits in a lot that the owner's last sweep had to expire. An expire entry shows
-// that a sweep ran, and at what time; it takes all that is due by then. Credits that came into the lot
-// after it are no fault, nor is a lot that no sweep has seen since it lapsed: spending passes it by.
+// auditOverdue finds credits in a lot that a sweep had to expire. A sweep takes an owner's lots in the
+// order of their expiry: once it expired a later one, this one had to be gone. Credits that came into
+// the lot after it are no fault, nor is a lot that no sweep has seen since it lapsed: spending passes
+// it by.
 func (a *auditor) auditOverdue(l *auditedLot) error {
 	if l.Available <= 0 || l.ExpiresAt == nil || *l.ExpiresAt > now(a.tx) {
 		return nil
 	}
 	var swept Time
 	found, err := a.tx.Get(&swept, `
-		SELECT recorded_at
-		FROM entries
-		WHERE owner = ? AND seq > ? AND kind = 'expire' AND recorded_at >= ?
-		ORDER BY seq
+		SELECT e.recorded_at
+		FROM entries e
+		JOIN postings p ON p.entry_id = e.id
+		JOIN lots x ON x.id = p.lot_id
+		WHERE e.owner = ? AND e.seq > ? AND e.kind = 'expire' AND x.expires_at > ?
+		ORDER BY e.seq
 		LIMIT 1`, l.Owner, l.filled, *l.ExpiresAt)
 	if err == nil && found {
 		a.broken(checkOverdue, Violation{"owner": l.Owner, "lot": l.ID},

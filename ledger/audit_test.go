@@ -88,6 +88,7 @@ func (b *book) fill() {
 	b.report("hold-completed", ledger.Failed, ledger.Poll, -1)
 	b.report("charge-failed", ledger.Failed, ledger.Poll, -1)
 	must[ledger.Settlement](b)(b.Cancel(b.t.Context(), "hold-canceled", "changed my mind"))
+	b.grant(ledger.GrantParams{Owner: "ann", Amount: 4, Key: "a4", Priority: 6, Expires: hour})
 	b.at = b.at.Add(3 * time.Hour)
 	b.sweep()
 	b.report("late", ledger.Failed, ledger.Callback, -1) // released into a lapsed lot

@@ -98,17 +98,15 @@ func balanceAt(tx *db.Tx, owner string, at Time) (Balance, error) {
 }
 
 const unspendableQuery = `
-SELECT CAST(COALESCE(SUM(CASE WHEN l.expires_at <= ? THEN x.change END), 0) AS BIGINT) AS lapsed,
-       CAST(COALESCE(SUM(CASE WHEN l.effective_at > ? AND COALESCE(l.expires_at, 253402300800000000) > ?
+SELECT CAST(COALESCE(SUM(CASE WHEN x.expires_at <= ? THEN x.change END), 0) AS BIGINT) AS lapsed,
+       CAST(COALESCE(SUM(CASE WHEN x.effective_at > ? AND COALESCE(x.expires_at, 253402300800000000) > ?
                          THEN x.change END), 0) AS BIGINT) AS scheduled
-FROM (SELECT p.lot_id,
+FROM (SELECT l.expires_at, l.effective_at,
              CASE WHEN e.kind IN ('grant', 'release') THEN p.amount
                   WHEN e.kind IN ('hold', 'charge', 'expire', 'revoke') THEN -p.amount
-                  WHEN e.kind = 'refund' AND n.entry_id = e.id THEN p.amount
+                  WHEN e.kind = 'refund' AND l.entry_id = e.id THEN p.amount
                   ELSE 0 END AS change
       FROM entries e
       JOIN postings p ON p.entry_id = e.id
-      JOIN lots n ON n.id = p.lot_id
-      WHERE e.owner = ? AND e.seq <= ?) x
-JOIN lots l ON l.id = x.lot_id
-WHERE l.expires_at <= ? OR l.effective_at > ?`
+      JOIN lots l ON l.id = p.lot_id
+      WHERE e.owner = ? AND e.seq <= ? AND (l.expires_at <= ? OR l.effective_at > ?)) x`

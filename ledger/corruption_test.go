@@ -201,11 +201,15 @@ var corruptions = []struct{ check, key, named, change string }{
 	{"time-range", "job", openJob, `UPDATE jobs SET updated_at = -1 WHERE id = ?`},
 	{"orphan-entries", "job", openJob, `UPDATE jobs SET owner = 'bob' WHERE id = ?`},
 	{"orphan-entries", "job", openJob, `DELETE FROM jobs WHERE id = ?`},
-	{"job-payments", "job", `SELECT 'forged'`, `INSERT INTO jobs
+	{"job-payments", "job", `SELECT 'forged'`, `INSERT INTO jobs (id, owner, cost, mode, status, attempt,
+		       submission, settled_cost, settled_source, settled_attempt, settled_at, deadline, reason,
+		       metadata, created_at, updated_at)
 		SELECT ?, owner, cost, mode, status, attempt, submission, settled_cost, settled_source, settled_attempt,
 		       settled_at, deadline, reason, metadata, created_at, updated_at
 		FROM jobs WHERE id = 'hold-open'`},
 
+	{"job-settlements", "job", openJob, `UPDATE jobs SET status = 'failed' WHERE id = ?`},
+	{"job-settlements", "job", submitted, `UPDATE jobs SET status = 'timed_out' WHERE id = ?`},
 	{"settlement-events", "job", holdJob, `DELETE FROM events WHERE job_id = ? AND type <> 'job.conflict'`},
 	{"settlement-events", "event", holdEvent, `UPDATE events SET type = 'job.failed' WHERE id = ?`},
 	{"settlement-events", "event", holdEvent, `UPDATE events SET owner = 'bob' WHERE id = ?`},
@@ -313,7 +317,7 @@ func TestAuditFindsTypes(t *testing.T) {
 // TestAuditFindsBits flips one bit in each place where the file has the name of a job: in rows, in keys
 // and in indexes.
 func TestAuditFindsBits(t *testing.T) {
-	image := filledImage(t, `VACUUM`)
+	image := filledImage(t, `PRAGMA secure_delete = 1; VACUUM`) // leaves no old bytes between rows
 	name := []byte("hold-completed")
 	places := 0
 	for at := 0; ; places++ {

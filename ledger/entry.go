@@ -31,7 +31,7 @@ const entryColumns = `id, event_key, owner, seq, kind, amount, job_id, available
 	used_after, expired_after, reason, metadata, occurred_at, recorded_at, hash`
 
 // EntryFilter selects entries. With Owner, they come in the order of the owner's journal; with Job,
-// in the order of the job's owner; else by id, which is the order of time.
+// in the order of the job's owner; else by id, which follows the clock of the machine.
 type EntryFilter struct {
 	Owner string // empty: of all owners
 	Job   string // empty: of all jobs and of none
@@ -115,16 +115,20 @@ func jobKeys(job string) []any {
 
 // checkExists tells a wrong name from an empty list.
 func (f *EntryFilter) checkExists(tx *db.Tx) error {
-	for _, c := range []struct{ what, value, query string }{
-		{"owner", f.Owner, `SELECT 1 FROM balances WHERE owner = ?`},
-		{"job", f.Job, `SELECT 1 FROM jobs WHERE id = ?`},
-		{"entry", f.After, `SELECT 1 FROM entries WHERE id = ?`},
+	for _, c := range []struct {
+		what, value, query string
+		args               []any
+	}{
+		{"owner", f.Owner, `SELECT 1 FROM balances WHERE owner = ?`, nil},
+		{"job", f.Job, `SELECT 1 FROM jobs WHERE id = ?`, nil},
+		{"such entry", f.After, `SELECT 1 FROM entries WHERE id = ? AND (? = '' OR owner = ?)
+			AND (? = '' OR owner = (SELECT owner FROM jobs WHERE id = ?))`, []any{f.Owner, f.Owner, f.Job, f.Job}},
 	} {
 		if c.value == "" {
 			continue
 		}
 		var one int
-		if found, err := tx.Get(&one, c.query, c.value); err != nil || !found {
+		if found, err := tx.Get(&one, c.query, append([]any{c.value}, c.args...)...); err != nil || !found {
 			return firstError(err, fail(NotFound, "there is no %s %q", c.what, c.value))
 		}
 	}

@@ -101,7 +101,7 @@ func invalid(field, format string, args ...any) *Error {
 func mismatch(what string, fields []string) *Error {
 	return &Error{
 		Code:    IdempotencyMismatch,
-		Message: what + " exists with other content: " + strings.Join(fields, ", ") + " differ",
+		Message: what + " exists with other content; it differs in " + strings.Join(fields, ", "),
 		Fields:  fields,
 	}
 }
@@ -127,7 +127,7 @@ func wrap(err error) error {
 	switch {
 	case errors.Is(err, db.ErrOutcomeUnknown):
 		e.Code = OutcomeUnknown
-		e.Message = "the outcome is unknown: repeat with the same key to learn it (" + err.Error() + ")"
+		e.Message = "repeat with the same key to learn it: " + err.Error()
 	case errors.Is(err, db.ErrBusy):
 		e.Code = Busy
 	case errors.Is(err, db.ErrNoLedger), errors.Is(err, db.ErrNewer), errors.Is(err, db.ErrReadOnly):

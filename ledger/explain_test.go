@@ -50,13 +50,13 @@ release: 40 credits of what was held available again: 40 of lot _ (entry 7 of bo
 expire: 40 credits expired: 40 of lot _ (entry 8 of bob)
 event: job.failed for other systems`,
 		"hold-open": `created: ann asked for it at a cost of 12 credits, mode hold
-hold: 12 credits held: 12 of lot _ (entry 14 of ann)
+hold: 12 credits held: 12 of lot _ (entry 16 of ann)
 report: poll said failed of attempt 4: stale`,
 	}
 	open := map[string][]string{
 		"hold-open": {
 			"12 credits are held until a report settles the job",
-			"nobody has submitted it: a sweep after 2030-01-02T09:00:22.000000Z will time it out",
+			"nobody has submitted it: a sweep after 2030-01-02T09:00:23.000000Z will time it out",
 		},
 	}
 	dbtest.Each(t, func(t *testing.T, dsn string) {
@@ -123,11 +123,11 @@ func TestExplainOpen(t *testing.T) {
 		('j', 2, 'acme', NULL, 'submitting', '', '', ?, NULL)`, later, later, sooner)
 	for submission, want := range map[string]string{
 		"none":       "nobody has submitted it, and it has no deadline",
-		"submitting": "submission submitting: nobody knows whether the provider took attempt 2: reconcile it",
-		"uncertain":  "submission uncertain: nobody knows whether the provider took attempt 2: reconcile it",
-		"unknown":    "submission unknown: nobody knows whether the provider took attempt 2: reconcile it",
-		"accepted":   "attempt 2 was accepted: its report is awaited",
-		"rejected":   "attempt 2 was rejected: submit it again, or report that it failed",
+		"submitting": "submission submitting: nobody knows whether acme took attempt 2: reconcile it",
+		"uncertain":  "submission uncertain: nobody knows whether acme took attempt 2: reconcile it",
+		"unknown":    "submission unknown: nobody knows whether acme took attempt 2: reconcile it",
+		"accepted":   "attempt 2 was accepted, but its provider or upstream id is missing: reconcile it",
+		"rejected":   "attempt 2 was rejected: submit it again, cancel it, or report that it failed",
 	} {
 		raw.exec(`UPDATE jobs SET attempt = 2, submission = ?`, submission)
 		s, err := b.Explain(t.Context(), "j")

@@ -142,14 +142,19 @@ func (m *matrix) expect(f *fault, query string) (state []string, answers [3]func
 	unknown := func(err error) bool { return ledger.CodeOf(err) == ledger.OutcomeUnknown }
 	injected := func(err error) bool { return errors.Is(err, errInjected) }
 	refused := m.code != "" && slices.Equal(m.neighbours, m.all)
+	beginning := strings.HasPrefix(query, "BEGIN") || strings.HasPrefix(query, "SELECT MAX(version)")
 	switch {
+	case f.cancels && beginning:
+		return m.neighbours, [3]func(error) bool{done, func(err error) bool {
+			return errors.Is(err, context.Canceled) && ledger.CodeOf(err) == ledger.Busy
+		}, done}
 	case f.cancels:
-		return m.all, [3]func(error) bool{done, func(err error) bool { return own(err) || unknown(err) }, done}
+		return m.all, [3]func(error) bool{done, unknown, done}
 	case query == "COMMIT" && refused:
 		state, answers = m.none, [3]func(error) bool{unknown, own, unknown}
 	case query == "COMMIT":
 		state, answers = m.none, [3]func(error) bool{unknown, unknown, unknown}
-	case strings.HasPrefix(query, "BEGIN"), strings.HasPrefix(query, "SELECT MAX(version)"):
+	case beginning:
 		return m.none, [3]func(error) bool{injected, injected, injected}
 	case f.panics:
 		return m.neighbours, [3]func(error) bool{done, func(err error) bool {

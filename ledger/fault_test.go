@@ -57,6 +57,7 @@ type injector struct {
 	fault      *fault
 	target     int // index in statements
 	cancel     context.CancelFunc
+	left       chan bool // closed when the second operation's caller has its answer
 	fired      bool
 	rolledBack bool // the second failure, that of the rollback, has happened
 }
@@ -94,6 +95,7 @@ func (j *injector) inject(when db.When, query string) error {
 	switch {
 	case j.fault.cancels:
 		j.cancel()
+		<-j.left // so that it is certain whether the writer or the caller was first
 		return nil
 	case j.fault.panics:
 		panic("injected")
@@ -177,7 +179,7 @@ func (r *trial) batch(operations ...operation) (errs []error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r.mutex.Lock()
-	r.armed, r.cancel = true, cancel
+	r.armed, r.cancel, r.left = true, cancel, make(chan bool)
 	r.mutex.Unlock()
 	answers := make([]chan error, len(operations))
 	for i, o := range operations {
@@ -186,7 +188,13 @@ func (r *trial) batch(operations ...operation) (errs []error) {
 			q.Context = ctx
 		}
 		answers[i] = make(chan error, 1)
-		go func() { answers[i] <- o(q, r.l) }()
+		go func() {
+			err := o(q, r.l)
+			if i == 1 {
+				close(r.left)
+			}
+			answers[i] <- err
+		}()
 		select {
 		case <-q.there:
 		case err := <-answers[i]:

@@ -214,7 +214,7 @@ type JobFilter struct {
 	Limit  int    // 1 to PageMax
 }
 
-// Jobs lists jobs. Errors: INVALID.
+// Jobs lists jobs. Errors: INVALID; NOT_FOUND for an unknown owner.
 func (l *Ledger) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
 	statuses := []Status{"", Pending, Processing}
 	for _, o := range Outcomes {
@@ -225,6 +225,11 @@ func (l *Ledger) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
 	}
 	return read(ctx, l, func(tx *db.Tx) ([]Job, error) {
 		list := []Job{}
+		if f.Owner != "" {
+			if _, err := balance(tx, f.Owner); err != nil {
+				return nil, err
+			}
+		}
 		query, args := f.query()
 		err := tx.Select(&list, query, args...)
 		return list, err

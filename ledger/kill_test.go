@@ -169,6 +169,9 @@ func checkKilled(t *testing.T, l *ledger.Ledger, round int, lines []string) {
 	for w := range killWriters + 1 {
 		owner := killOwner(round, w)
 		jobs, err := l.Jobs(t.Context(), ledger.JobFilter{Owner: owner, Limit: ledger.PageMax})
+		if ledger.CodeOf(err) == ledger.NotFound {
+			continue // killed before the owner's first grant
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,9 +182,6 @@ func checkKilled(t *testing.T, l *ledger.Ledger, round int, lines []string) {
 			}
 		}
 		entries, err := l.Entries(t.Context(), ledger.EntryFilter{Owner: owner, Limit: ledger.PageMax})
-		if ledger.CodeOf(err) == ledger.NotFound {
-			continue // killed before the owner's first grant
-		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,6 +62,8 @@ func (m *movement) amount() int64 {
 // move is the only function that moves money. It writes the entry, its postings, the lots and the
 // balance, and refuses with INCONSISTENT, which rolls all of it back, if they do not agree.
 //
+// It panics if a refund does not issue what it takes: that is a mistake of its caller.
+//
 // A lot that an entry issues receives credits; every other lot of its postings gives them. So a
 // refund takes used credits out of the lots that paid, and puts them into new ones as available.
 func move(tx *db.Tx, a *account, m movement) (*Entry, error) {

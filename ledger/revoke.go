@@ -104,7 +104,7 @@ func revocable(tx *db.Tx, a *account, p RevokeParams) ([]Posting, error) {
 		return nil, fail(NotFound, "%s has no lot %q", p.Owner, p.Lot)
 	}
 	if available < p.Amount {
-		return nil, insufficient(p.Owner, available, p.Amount)
+		return nil, insufficient("lot "+p.Lot, available, p.Amount)
 	}
 	return []Posting{{p.Lot, p.Amount}}, nil
 }

@@ -13,7 +13,8 @@ CREATE TABLE balances (
   head      BLOB    NOT NULL CHECK (octet_length(head) = 32)
 ) STRICT, WITHOUT ROWID;
 
--- One row per job. It ends once; cost is what was charged and never changes.
+-- One row per job. It ends once; cost is what was charged and never changes. Only a job that came
+-- from other books can have ended and not be settled.
 CREATE TABLE jobs (
   id              TEXT    NOT NULL PRIMARY KEY CHECK (octet_length(id) BETWEEN 1 AND 255),
   owner           TEXT    NOT NULL REFERENCES balances (owner),
@@ -38,6 +39,8 @@ CREATE TABLE jobs (
   metadata        TEXT    NOT NULL CHECK (octet_length(metadata) BETWEEN 2 AND 4096),
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL,
+  imported        INTEGER NOT NULL DEFAULT 0 CHECK (imported IN (0, 1)),
+  CHECK (settled_cost IS NOT NULL OR status IN ('pending', 'processing') OR imported = 1),
   CHECK ((settled_cost IS NULL) = (settled_at IS NULL)),
   CHECK ((settled_cost IS NULL) = (settled_source IS NULL)),
   CHECK ((settled_cost IS NULL) = (settled_attempt IS NULL)),
@@ -180,9 +183,22 @@ CREATE TRIGGER balances_no_delete BEFORE DELETE ON balances
 BEGIN SELECT RAISE(ABORT, 'balances are never deleted'); END;
 CREATE TRIGGER jobs_no_delete BEFORE DELETE ON jobs
 BEGIN SELECT RAISE(ABORT, 'jobs are never deleted'); END;
-CREATE TRIGGER jobs_end_once BEFORE UPDATE OF status, settled_cost, settled_source, settled_attempt, settled_at ON jobs
+CREATE TRIGGER reports_no_delete BEFORE DELETE ON reports
+BEGIN SELECT RAISE(ABORT, 'reports are never deleted'); END;
+CREATE TRIGGER reports_count_only BEFORE UPDATE ON reports
+WHEN NEW.count <= OLD.count OR NEW.job_id <> OLD.job_id OR NEW.attempt <> OLD.attempt
+  OR NEW.source <> OLD.source OR NEW.outcome <> OLD.outcome OR NEW.upstream_id <> OLD.upstream_id
+  OR NEW.verdict <> OLD.verdict OR NEW.first_at <> OLD.first_at OR NEW.detail <> OLD.detail
+BEGIN SELECT RAISE(ABORT, 'a report is only counted'); END;
+CREATE TRIGGER attempts_no_delete BEFORE DELETE ON attempts
+BEGIN SELECT RAISE(ABORT, 'attempts are never deleted'); END;
+CREATE TRIGGER attempts_same_job BEFORE UPDATE OF job_id, attempt, marked_at ON attempts
+BEGIN SELECT RAISE(ABORT, 'what an attempt is of never changes'); END;
+CREATE TRIGGER jobs_end_once
+BEFORE UPDATE OF status, settled_cost, settled_source, settled_attempt, settled_at ON jobs
 WHEN OLD.settled_cost IS NOT NULL
   OR (OLD.status NOT IN ('pending', 'processing') AND NEW.status <> OLD.status)
 BEGIN SELECT RAISE(ABORT, 'a job ends once'); END;
-CREATE TRIGGER jobs_same_terms BEFORE UPDATE OF id, owner, cost, mode, deadline, metadata, created_at ON jobs
+CREATE TRIGGER jobs_same_terms
+BEFORE UPDATE OF id, owner, cost, mode, deadline, metadata, created_at, imported ON jobs
 BEGIN SELECT RAISE(ABORT, 'the terms of a job never change'); END;

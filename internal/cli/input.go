@@ -68,10 +68,9 @@ func givenID(c *cli.Context, flag string) error {
 }
 
 // when reads a flag that takes a time, either RFC 3339 or a span from now such as 90m, 72h or 30d.
-// An empty text is no time.
 func when(c *cli.Context, flag string) (ledger.When, error) {
 	text := c.String(flag)
-	if text == "" {
+	if !c.IsSet(flag) {
 		return ledger.When{}, nil
 	}
 	if t, err := time.Parse(time.RFC3339, text); err == nil {

@@ -50,7 +50,6 @@ func inCommand(t *testing.T, flag, value string, check func(c *cli.Context)) {
 func TestWhen(t *testing.T) {
 	moment := time.Date(2026, 12, 31, 22, 30, 0, 500000, time.UTC)
 	for text, want := range map[string]ledger.When{
-		"":                               {},
 		"2026-12-31T22:30:00.0005Z":      ledger.OnTime(moment),
 		"2026-12-31T23:30:00.0005+01:00": ledger.OnTime(moment),
 		"30d":                            ledger.After(30 * 24 * time.Hour),
@@ -62,7 +61,7 @@ func TestWhen(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"2026-12-31", "2026-12-31 22:30:00", "2026-13-01T00:00:00Z", "5", "1e9"} {
+	for _, text := range []string{"", "2026-12-31", "2026-12-31 22:30:00", "2026-13-01T00:00:00Z", "5", "1e9"} {
 		inCommand(t, "at", text, func(c *cli.Context) {
 			_, err := when(c, "at")
 			if e, ok := err.(*ledger.Error); !ok || e.Code != ledger.Invalid || e.Field != "at" {

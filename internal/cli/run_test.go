@@ -64,7 +64,7 @@ granted 9 to bob: available 0, held 0, scheduled 9
 $ job create j1 --owner alice --cost 7
 held 7 for job j1 on alice: available 143, held 7
 $ job create j1 --owner alice --cost 7
-already done, nothing changed: held 7 for job j1 on alice: available 143, held 7
+job j1 was created before (held 7 on alice) and is pending now: available 143, held 7
 $ job create j2 --owner alice --cost 60 --mode charge
 charged 60 for job j2 on alice: available 83, held 7, used 60
 $ notify j1 completed --cost 5 --source callback
@@ -148,7 +148,7 @@ func TestHelp(t *testing.T) {
 	for line, want := range map[string]string{
 		"--help":                 "Example:\n  jobledger init\n",
 		"grant --help":           "--key KEY         the KEY of this grant (required)\n",
-		"job -h":                 "create ID   make a job and take its cost from the owner's credits\n",
+		"job -h":                 "create ID     make a job and take its cost from the owner's credits\n",
 		"help entries":           "--limit N      at most N, up to 1000 (default 100)\n",
 		"help exit-codes":        "\n   6  the owner has fewer spendable credits than that (INSUFFICIENT_",
 		"help exit-codes --json": `{"exit":0,"meaning":"done`,

@@ -26,7 +26,16 @@ func runSweep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return show(c, total, func(w io.Writer) { printSweep(w, &total) })
+	if err := show(c, total, func(w io.Writer) { printSweep(w, &total) }); err != nil {
+		return err
+	}
+	if n := len(total.Inconsistent); n > 0 {
+		return &ledger.Error{
+			Code:    ledger.Inconsistent,
+			Message: fmt.Sprintf("sweep: left %d contradictions alone, the first: %s", n, total.Inconsistent[0]),
+		}
+	}
+	return nil
 }
 
 // sweepAll sweeps until nothing is due. Each round is a transaction of its own, so that others are
@@ -48,6 +57,9 @@ func sweepAll(ctx context.Context, l *ledger.Ledger) (total ledger.SweepResult, 
 func printSweep(w io.Writer, r *ledger.SweepResult) {
 	fmt.Fprintf(w, "expired lots: %d, jobs timed out: %d, jobs that need reconciliation: %d\n",
 		r.ExpiredLots, r.TimedOut, len(r.NeedsReconciliation))
+	for _, what := range r.Inconsistent {
+		fmt.Fprintf(w, "left alone: %s\n", printable(what))
+	}
 	t := newTable("job", "owner", "#cost", "submission", "deadline")
 	for i := range r.NeedsReconciliation {
 		j := &r.NeedsReconciliation[i]
