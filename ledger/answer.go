@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"jobledger/db"
@@ -24,17 +25,21 @@ type answer struct {
 	evidence   string
 	retry      bool // a rejected job stays open for another attempt
 	operator   string
-	provider   string              // fills in a provider that is not on file
-	from       []Submission        // what the attempt's submission must be
-	source     Source              // of the report that a rejection makes
-	replaces   func(*Attempt) bool // an attempt with this very submission that may be answered again
+	provider   string       // fills in a provider that is not on file
+	from       []Submission // what the attempt's submission must be
+	source     Source       // of the report that a rejection makes
+	// replaces tells of attempts that may be answered all the same; nil: none.
+	replaces func(*Job, *Attempt) bool
+	// reported is what became of the report that this rejection made when it was first recorded.
+	reported Verdict
 }
 
 // Accepted records that the provider took an attempt, under its own id for it. If a report settled
 // the job before this answer was recorded, the result says how.
 //
-// Errors: INVALID; NOT_FOUND; IDEMPOTENCY_MISMATCH if the attempt, or another one, has other handles;
-// STALE_ATTEMPT for an attempt that is not the current one; NOT_ALLOWED if it was rejected.
+// Errors: INVALID; NOT_FOUND; IDEMPOTENCY_MISMATCH if the attempt has another upstream id, or another
+// attempt has this one; STALE_ATTEMPT if it is not the current attempt and the answer is new;
+// NOT_ALLOWED if it was rejected.
 func (l *Ledger) Accepted(
 	ctx context.Context, job string, attempt int64, upstreamID string,
 ) (AnswerResult, error) {
@@ -44,6 +49,9 @@ func (l *Ledger) Accepted(
 	return l.answer(ctx, answer{
 		job: job, attempt: attempt, submission: SubmissionAccepted, upstreamID: upstreamID,
 		from: []Submission{SubmissionSubmitting, SubmissionUncertain},
+		replaces: func(_ *Job, on *Attempt) bool {
+			return on.Submission == SubmissionAccepted && on.UpstreamID == nil
+		},
 	})
 }
 
@@ -54,7 +62,7 @@ func (l *Ledger) Accepted(
 func (l *Ledger) Rejected(
 	ctx context.Context, job string, attempt int64, evidence string, retry bool,
 ) (AnswerResult, error) {
-	if err := checkEvidence("evidence", evidence); err != nil {
+	if err := CheckEvidence("evidence", evidence); err != nil {
 		return AnswerResult{}, err
 	}
 	return l.answer(ctx, answer{
@@ -71,7 +79,7 @@ func (l *Ledger) Rejected(
 func (l *Ledger) Uncertain(
 	ctx context.Context, job string, attempt int64, reason string,
 ) (AnswerResult, error) {
-	if err := checkEvidence("reason", reason); err != nil {
+	if err := CheckEvidence("reason", reason); err != nil {
 		return AnswerResult{}, err
 	}
 	return l.answer(ctx, answer{
@@ -80,7 +88,8 @@ func (l *Ledger) Uncertain(
 	})
 }
 
-func checkEvidence(field, text string) error {
+// CheckEvidence refuses a text that is empty, longer than 1024 bytes, or not UTF-8 without NUL.
+func CheckEvidence(field, text string) error {
 	if text == "" {
 		return invalid(field, "is empty; without it nobody can check this later")
 	}
@@ -94,7 +103,10 @@ func (l *Ledger) answer(ctx context.Context, a answer) (AnswerResult, error) {
 	if a.operator == "" && a.attempt < 1 {
 		return AnswerResult{}, invalid("attempt", "%d is out of range; it takes 1 or more", a.attempt)
 	}
-	return write(ctx, l, func(tx *db.Tx) (AnswerResult, error) { return recordAnswer(tx, &a) })
+	return write(ctx, l, func(tx *db.Tx) (AnswerResult, error) {
+		run := a // which notes what it finds; the operation may run again
+		return recordAnswer(tx, &run)
+	})
 }
 
 // recordAnswer writes the answer to the attempt and, if it is a rejection, settles the job by the
@@ -112,24 +124,30 @@ func recordAnswer(tx *db.Tx, a *answer) (AnswerResult, error) {
 	if err != nil {
 		return AnswerResult{}, err
 	}
+	// From here on it must succeed.
 	if !replayed {
 		if err := a.write(tx, job, on); err != nil {
 			return AnswerResult{}, err
 		}
 	}
 	r := AnswerResult{Job: *job, Replayed: replayed}
-	if a.submission == SubmissionRejected && !a.retry && (job.Status.Open() || !replayed) {
+	switch {
+	case a.settles() && a.reported == "":
 		r.Settlement, err = a.settle(tx, on)
-	} else if !job.Status.Open() {
-		r.Settlement, err = a.settled(tx, job, on)
+		r.Replayed = false
+	case !job.Status.Open():
+		r.Settlement, err = a.settled(tx, job)
 	}
-	if r.Settlement != nil {
+	if err == nil && r.Settlement != nil {
 		r.Job = r.Settlement.Job
 	}
 	return r, err
 }
 
-// target gives the attempt that the answer is about, which must be the current one.
+// settles tells whether the answer ends the job.
+func (a *answer) settles() bool { return a.submission == SubmissionRejected && !a.retry }
+
+// target gives the attempt that the answer is about.
 func (a *answer) target(tx *db.Tx, job *Job) (*Attempt, error) {
 	if a.attempt == 0 {
 		a.attempt = job.Attempt
@@ -142,59 +160,106 @@ func (a *answer) target(tx *db.Tx, job *Job) (*Attempt, error) {
 		return nil, fail(NotAllowed, "job %q was never submitted: there is nothing to reconcile", job.ID)
 	case on == nil:
 		return nil, fail(NotFound, "job %q has no attempt %d", job.ID, a.attempt)
-	case a.attempt != job.Attempt:
-		return nil, fail(StaleAttempt, "job %q is at attempt %d and the answer is about %d",
-			job.ID, job.Attempt, a.attempt)
 	}
 	return on, nil
 }
 
 // check compares the answer with what is on file. The same answer again is a replay.
 func (a *answer) check(tx *db.Tx, job *Job, on *Attempt) (replayed bool, err error) {
-	if a.retry && !job.Status.Open() {
-		return false, fail(NotAllowed, "job %q has ended (%s): it cannot be retried", job.ID, job.Status)
+	replaces := a.replaces != nil && a.replaces(job, on)
+	same := on.Submission == a.submission && !replaces
+	if err := firstError(a.checkContent(on, same), a.checkUpstream(tx, on)); err != nil {
+		return false, err
 	}
-	if on.Submission == a.submission && !(a.replaces != nil && a.replaces(on)) {
-		if fields := a.differences(on); fields != nil {
-			return false, mismatch("the answer to attempt", fields)
-		}
-		return true, nil
+	switch {
+	case !same && on.Attempt != job.Attempt:
+		return false, fail(StaleAttempt, "job %q is at attempt %d and the answer is about %d",
+			job.ID, job.Attempt, on.Attempt)
+	case same && a.operator != "" && on.Operator == "":
+		return false, a.tooLate(on)
+	case same:
+		return true, a.checkReplay(tx, job, on)
+	case !replaces && !slices.Contains(a.from, on.Submission):
+		return false, a.tooLate(on)
+	case a.retry && !job.Status.Open():
+		return false, ended(job)
 	}
-	if !slices.Contains(a.from, on.Submission) && !(a.replaces != nil && a.replaces(on)) {
-		return false, fail(NotAllowed, "job %q: attempt %d is %s already", job.ID, on.Attempt, on.Submission)
-	}
-	return false, a.checkHandles(tx, on)
+	return false, nil
 }
 
-func (a *answer) differences(on *Attempt) []string {
-	upstream := ""
+func (a *answer) tooLate(on *Attempt) error {
+	return fail(NotAllowed, "job %q: attempt %d is %s already", on.Job, on.Attempt, on.Submission)
+}
+
+func ended(job *Job) error {
+	return fail(NotAllowed, "job %q has ended (%s): create a new one", job.ID, job.Status)
+}
+
+// checkReplay finds what became of the report that the same rejection made before. One that was
+// meant to be retried made none.
+func (a *answer) checkReplay(tx *db.Tx, job *Job, on *Attempt) error {
+	if a.submission != SubmissionRejected {
+		return nil
+	}
+	r := a.report(on)
+	found, err := tx.Get(&a.reported, `
+		SELECT verdict FROM reports
+		WHERE job_id = ? AND source = ? AND outcome = ? AND attempt = ? AND upstream_id = ''
+		  AND verdict IN ('won', 'duplicate', 'conflict')
+		ORDER BY CASE verdict WHEN 'won' THEN 0 ELSE 1 END
+		LIMIT 1`, r.Job, r.Source, r.Outcome, r.Attempt)
+	if err == nil && a.retry && !job.Status.Open() && (found || a.operator != on.Operator) {
+		err = ended(job)
+	}
+	return err
+}
+
+// checkContent refuses an answer that contradicts the attempt. Evidence is content of the same answer
+// by the same side only: a provider and an operator may know the same thing from different sources.
+func (a *answer) checkContent(on *Attempt, same bool) error {
+	upstream := a.upstreamID
 	if on.UpstreamID != nil {
 		upstream = *on.UpstreamID
 	}
-	return differing(
-		field{"upstream_id", a.submission != SubmissionAccepted || a.upstreamID == upstream},
-		field{"evidence", a.evidence == on.Evidence},
-		field{"operator", a.operator == on.Operator},
+	if !same && on.Provider == "" && a.provider == "" && a.submission == SubmissionAccepted {
+		return invalid("provider", "is not on file for attempt %d of job %q: name it", on.Attempt, on.Job)
+	}
+	text := "evidence"
+	if a.submission == SubmissionUncertain {
+		text = "reason"
+	}
+	other := !same || (a.operator == "") != (on.Operator == "")
+	fields := differing(
+		field{"provider", a.provider == "" || on.Provider == "" || a.provider == on.Provider},
+		field{"upstream_id", a.upstreamID == "" || a.upstreamID == upstream},
+		field{text, other || a.evidence == on.Evidence},
+		field{"operator", other || a.operator == on.Operator},
 	)
+	if fields != nil {
+		return mismatch(fmt.Sprintf("the answer to attempt %d", on.Attempt), fields)
+	}
+	return nil
 }
 
-// checkHandles refuses an upstream id that another attempt has: whichever job the next callback
+// checkUpstream refuses an upstream id that another attempt has: whichever job the next callback
 // means, it would be a guess.
-func (a *answer) checkHandles(tx *db.Tx, on *Attempt) error {
-	if a.provider == "" || on.Provider != "" {
+func (a *answer) checkUpstream(tx *db.Tx, on *Attempt) error {
+	if on.Provider != "" {
 		a.provider = on.Provider
 	}
 	if a.upstreamID == "" {
 		return nil
 	}
 	var other string
-	found, err := tx.Get(&other, `SELECT job_id FROM attempts WHERE provider = ? AND upstream_id = ?`,
-		a.provider, a.upstreamID)
+	found, err := tx.Get(&other, `
+		SELECT job_id FROM attempts
+		WHERE provider = ? AND upstream_id = ? AND (job_id <> ? OR attempt <> ?)`,
+		a.provider, a.upstreamID, on.Job, on.Attempt)
 	if err != nil || !found {
 		return err
 	}
-	e := mismatch("the answer to attempt", []string{"upstream_id"})
-	e.Message = "upstream id " + shorten(a.upstreamID) + " of " + a.provider + " belongs to job " + other
+	e := mismatch("the upstream id", []string{"upstream_id"})
+	e.Message = fmt.Sprintf("upstream id %q of %s belongs to job %q", shorten(a.upstreamID), a.provider, other)
 	return e
 }
 
@@ -219,8 +284,7 @@ func (a *answer) write(tx *db.Tx, job *Job, on *Attempt) error {
 
 // settle reports a rejected job as failed.
 func (a *answer) settle(tx *db.Tx, on *Attempt) (*Settlement, error) {
-	r := a.report(on)
-	s, refusal, err := settle(tx, byReport, r)
+	s, refusal, err := settle(tx, byReport, a.report(on))
 	return &s, firstError(err, refusal)
 }
 
@@ -230,23 +294,13 @@ func (a *answer) report(on *Attempt) Report {
 
 // settled tells how a job ended that had ended before this answer, or by this very answer when it
 // was given for the first time.
-func (a *answer) settled(tx *db.Tx, job *Job, on *Attempt) (*Settlement, error) {
+func (a *answer) settled(tx *db.Tx, job *Job) (*Settlement, error) {
 	s := Settlement{Job: *job, Reported: Outcome(job.Status), Verdict: Duplicate}
+	if a.settles() {
+		s.Reported, s.Verdict, s.Won = Failed, a.reported, a.reported == Won
+	}
 	if job.SettledCost != nil {
 		s.Returned, s.Consumed = job.Cost-*job.SettledCost, *job.SettledCost
-	}
-	if a.submission == SubmissionRejected {
-		r := a.report(on)
-		s.Reported = r.Outcome
-		found, err := tx.Get(&s.Verdict, `
-			SELECT verdict FROM reports
-			WHERE job_id = ? AND source = ? AND outcome = ? AND attempt = ? AND upstream_id = ''
-			ORDER BY CASE verdict WHEN 'won' THEN 0 ELSE 1 END
-			LIMIT 1`, r.Job, r.Source, r.Outcome, r.Attempt)
-		if err != nil || !found {
-			return nil, firstError(err, fail(Inconsistent, "job %q: the report of its rejection is gone", job.ID))
-		}
-		s.Won = s.Verdict == Won
 	}
 	b, err := balance(tx, job.Owner)
 	s.Balance = b

@@ -47,7 +47,7 @@ func submit(tx *db.Tx, id, provider string) (SubmitResult, error) {
 	}
 	switch {
 	case !job.Status.Open():
-		return SubmitResult{}, fail(NotAllowed, "job %q has ended (%s): create a new one", job.ID, job.Status)
+		return SubmitResult{}, ended(job)
 	case job.Submission != SubmissionNone && job.Submission != SubmissionRejected:
 		return SubmitResult{}, fail(NotAllowed, "job %q: attempt %d is open (submission %s)",
 			job.ID, job.Attempt, job.Submission)
@@ -62,9 +62,9 @@ func submit(tx *db.Tx, id, provider string) (SubmitResult, error) {
 		return SubmitResult{}, err
 	}
 	rows, err := tx.Exec(`
-		UPDATE jobs SET status = ?, attempt = ?, submission = ?, updated_at = ?
+		UPDATE jobs SET status = 'processing', attempt = ?, submission = ?, updated_at = ?
 		WHERE id = ? AND status IN ('pending', 'processing') AND attempt = ?`,
-		job.Status, job.Attempt, job.Submission, job.UpdatedAt, job.ID, job.Attempt-1)
+		job.Attempt, job.Submission, job.UpdatedAt, job.ID, job.Attempt-1)
 	if err == nil && rows != 1 {
 		err = fail(Inconsistent, "job %q changed while it was submitted", job.ID)
 	}

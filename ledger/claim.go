@@ -40,9 +40,12 @@ var byCancel = &claim{
 	args:       func(*db.Tx, *Report) []any { return nil },
 	anyAttempt: true,
 	refusal: func(job *Job) error {
-		return fail(ReconciliationRequired,
-			"job %q: nobody knows whether the provider took it (submission %s): reconcile it first",
-			job.ID, job.Submission)
+		why := "nobody knows whether the provider took it"
+		if job.Submission == SubmissionAccepted {
+			why = "its provider or upstream id is missing"
+		}
+		return fail(ReconciliationRequired, "job %q: %s (attempt %d, submission %s): reconcile it first",
+			job.ID, why, job.Attempt, job.Submission)
 	},
 }
 

@@ -243,20 +243,31 @@ func (s *Story) addOpen() {
 	default:
 		s.open("%s used, and returned if the job does not complete", areCredits(j.Cost))
 	}
-	switch j.Submission {
-	case SubmissionNone:
-		if j.Deadline == nil {
-			s.open("nobody has submitted it, and it has no deadline")
-		} else {
-			s.open("nobody has submitted it: a sweep after %s will time it out", *j.Deadline)
-		}
-	case SubmissionAccepted:
-		s.open("attempt %d was accepted: its report is awaited", j.Attempt)
-	case SubmissionRejected:
-		s.open("attempt %d was rejected: submit it again, or report that it failed", j.Attempt)
+	s.addOpenSubmission()
+}
+
+// addOpenSubmission says what is still to come of the job's current attempt.
+func (s *Story) addOpenSubmission() {
+	j := &s.Job
+	var a Attempt
+	if n := len(s.Attempts); n > 0 {
+		a = s.Attempts[n-1]
+	}
+	missing := a.Provider == "" || a.UpstreamID == nil
+	switch {
+	case j.Submission == SubmissionNone && j.Deadline == nil:
+		s.open("nobody has submitted it, and it has no deadline")
+	case j.Submission == SubmissionNone:
+		s.open("nobody has submitted it: a sweep after %s will time it out", *j.Deadline)
+	case j.Submission == SubmissionRejected:
+		s.open("attempt %d was rejected: submit it again, cancel it, or report that it failed", j.Attempt)
+	case j.Submission == SubmissionAccepted && missing:
+		s.open("attempt %d was accepted, but its provider or upstream id is missing: reconcile it", j.Attempt)
+	case j.Submission == SubmissionAccepted:
+		s.open("attempt %d was accepted by %s as %s: its report is awaited", j.Attempt, a.Provider, *a.UpstreamID)
 	default:
-		s.open("submission %s: nobody knows whether the provider took attempt %d: reconcile it",
-			j.Submission, j.Attempt)
+		s.open("submission %s: nobody knows whether %s took attempt %d: reconcile it",
+			j.Submission, cmp.Or(a.Provider, "the provider"), j.Attempt)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"jobledger/db"
 )
 
-// Unresolved is an open job of which nobody knows whether, or how, its provider will end it.
+// Unresolved is an open job that needs a person: nobody knows whether, or how, it will end.
 type Unresolved struct {
 	Job        string     `db:"job_id" json:"job"`
 	Owner      string     `db:"owner" json:"owner"`
@@ -15,7 +15,8 @@ type Unresolved struct {
 	Attempt    int64      `db:"attempt" json:"attempt"`
 	Provider   string     `db:"provider" json:"provider"`
 	UpstreamID *string    `db:"upstream_id" json:"upstream_id"`
-	Held       int64      `db:"held" json:"held"` // credits that wait for the answer
+	Cost       int64      `db:"cost" json:"cost"`
+	Held       int64      `db:"held" json:"held"` // the cost of a job in mode hold, else 0: it is used
 	Deadline   *Time      `db:"deadline" json:"deadline"`
 	MarkedAt   Time       `db:"marked_at" json:"marked_at"`
 	AgeSeconds int64      `db:"-" json:"age_seconds"` // since the attempt was marked
@@ -23,7 +24,8 @@ type Unresolved struct {
 
 // UnresolvedJobs lists the jobs that wait for reconciliation, by id: those whose submission has no
 // answer or an uncertain one, those that were imported without evidence, those accepted without both
-// handles, and those accepted and past their deadline. At most limit of those after the id after.
+// handles, and those submitted in any way and past their deadline. At most limit of those after the
+// id after.
 //
 // Errors: INVALID.
 func (l *Ledger) UnresolvedJobs(ctx context.Context, after string, limit int) ([]Unresolved, error) {
@@ -42,16 +44,18 @@ func (l *Ledger) UnresolvedJobs(ctx context.Context, after string, limit int) ([
 	})
 }
 
+// unresolvedQuery finds the open jobs first, through their own index: they are few among all jobs.
+// SQLite takes the tables of a CROSS JOIN in the order in which they stand.
 const unresolvedQuery = `
+WITH open AS MATERIALIZED (SELECT id FROM jobs WHERE status IN ('pending', 'processing'))
 SELECT j.id AS job_id, j.owner, j.submission, a.evidence, j.attempt, a.provider, a.upstream_id,
-       j.cost AS held, j.deadline, a.marked_at
-FROM jobs j
-JOIN attempts a ON a.job_id = j.id AND a.attempt = j.attempt
-WHERE j.status IN ('pending', 'processing') AND j.id > ?
+       j.cost, CASE j.mode WHEN 'hold' THEN j.cost ELSE 0 END AS held, j.deadline, a.marked_at
+FROM open o CROSS JOIN jobs j CROSS JOIN attempts a
+WHERE o.id > ? AND j.id = o.id AND a.job_id = j.id AND a.attempt = j.attempt
   AND (j.submission IN ('submitting', 'uncertain', 'unknown')
-       OR j.submission = 'accepted'
-          AND (j.deadline <= ? OR a.provider = '' OR a.upstream_id IS NULL))
-ORDER BY j.id
+       OR j.submission = 'accepted' AND (a.provider = '' OR a.upstream_id IS NULL)
+       OR j.deadline <= ?)
+ORDER BY o.id
 LIMIT ?`
 
 // Reconciliation is an operator's finding about a job's current attempt.
@@ -74,14 +78,15 @@ func (l *Ledger) ReconcileAccept(ctx context.Context, r Reconciliation) (AnswerR
 	}
 	a := r.answer(SubmissionAccepted)
 	a.upstreamID = r.UpstreamID
-	a.replaces = func(on *Attempt) bool {
+	a.replaces = func(_ *Job, on *Attempt) bool {
 		return on.Submission == SubmissionAccepted && (on.Provider == "" || on.UpstreamID == nil)
 	}
 	return l.answer(ctx, a)
 }
 
 // ReconcileReject records an operator's evidence that the provider does not have the job, or will
-// not finish it, and settles the job as failed.
+// not finish it, and settles the job as failed. It also closes an open job that the provider has
+// taken, or has refused without a further attempt.
 //
 // Errors: as of [Ledger.ReconcileAccept].
 func (l *Ledger) ReconcileReject(ctx context.Context, r Reconciliation) (AnswerResult, error) {
@@ -89,7 +94,11 @@ func (l *Ledger) ReconcileReject(ctx context.Context, r Reconciliation) (AnswerR
 		return AnswerResult{}, err
 	}
 	a := r.answer(SubmissionRejected)
-	a.from = append(a.from, SubmissionAccepted)
+	a.replaces = func(job *Job, on *Attempt) bool {
+		// What the provider took and does not finish, or refused and nobody tries again.
+		return job.Status.Open() &&
+			(on.Submission == SubmissionAccepted || on.Submission == SubmissionRejected)
+	}
 	return l.answer(ctx, a)
 }
 
@@ -99,7 +108,7 @@ func (r *Reconciliation) check() error {
 			return err
 		}
 	}
-	return firstError(checkEvidence("evidence", r.Evidence), CheckID("operator", r.Operator))
+	return firstError(CheckEvidence("evidence", r.Evidence), CheckID("operator", r.Operator))
 }
 
 func (r *Reconciliation) answer(s Submission) answer {

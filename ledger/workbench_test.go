@@ -297,6 +297,8 @@ func (b *workbench) unchanged(try func()) {
 			UNION ALL SELECT id FROM entries
 			UNION ALL SELECT id FROM events
 			UNION ALL SELECT job_id || source || outcome || verdict || count || last_at FROM reports
+			UNION ALL SELECT job_id || attempt || provider || submission || evidence || operator || COALESCE(
+				upstream_id, '') || COALESCE(resolved_at, '') FROM attempts
 			ORDER BY 1`)
 	}
 	before := dump()

@@ -86,6 +86,7 @@ func commands(p Program) []*cli.Command {
 		entriesCommand(),
 		jobCommand(),
 		notifyCommand(),
+		reconcileCommand(),
 		sweepCommand(),
 		revokeCommand(),
 		auditCommand(),

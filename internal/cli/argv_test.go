@@ -83,7 +83,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{"help bogus", "", `unknown command "bogus"`},
 		{"bogus --help", "", `unknown command "bogus"`},
 		{"race-chidl", "", `unknown command "race-chidl"`},
-		{"job", "", "job needs a command: create, show, list, explain, cancel"},
+		{"job", "", "job needs a command: create, submit, accepted, rejected, uncertain, show, list, explain, " +
+			"cancel"},
 		{"job shwo j1", "", `unknown command "job shwo": did you mean show?`},
 		{"grant alice 5 --kye k", "kye", "unknown flag --kye: did you mean --key?"},
 		{"--bogus 5 grant", "bogus", "unknown flag --bogus"},

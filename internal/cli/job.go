@@ -16,9 +16,13 @@ func jobCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "job",
 		UsageText: "jobledger job create j1 --owner alice --cost 7",
-		Usage:     "create, look at and cancel jobs",
+		Usage:     "create, submit, look at and cancel jobs",
 		Subcommands: []*cli.Command{
 			jobCreateCommand(),
+			jobSubmitCommand(),
+			jobAcceptedCommand(),
+			jobRejectedCommand(),
+			jobUncertainCommand(),
 			jobShowCommand(),
 			jobListCommand(),
 			jobExplainCommand(),
@@ -72,8 +76,13 @@ func runJobCreate(c *cli.Context) error {
 		if r.Job.Mode == ledger.ModeCharge {
 			did = "charged"
 		}
-		fmt.Fprintf(w, "%s%s %d for job %s on %s: %s\n",
-			again(r.Replayed), did, r.Job.Cost, r.Job.ID, r.Job.Owner, standing(&r.Balance))
+		if r.Replayed {
+			fmt.Fprintf(w, "job %s was created before (%s %d on %s) and is %s now: %s\n",
+				r.Job.ID, did, r.Job.Cost, r.Job.Owner, r.Job.Status, standing(&r.Balance))
+			return
+		}
+		fmt.Fprintf(w, "%s %d for job %s on %s: %s\n",
+			did, r.Job.Cost, r.Job.ID, r.Job.Owner, standing(&r.Balance))
 	})
 }
 
@@ -82,7 +91,7 @@ func jobShowCommand() *cli.Command {
 		Name:      "show",
 		ArgsUsage: "ID",
 		UsageText: "jobledger job show j1",
-		Usage:     "show one job",
+		Usage:     "show one job and its attempts",
 		Action:    runJobShow,
 	}
 }
@@ -92,16 +101,22 @@ func runJobShow(c *cli.Context) error {
 	if err := ledger.CheckID("id", id); err != nil {
 		return err
 	}
-	job, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Job, error) {
-		return l.Job(ctx, id)
+	story, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Story, error) {
+		return l.Explain(ctx, id)
 	})
 	if err != nil {
 		return err
 	}
 	answer := struct {
 		Job ledger.Job `json:"job"`
-	}{job}
-	return show(c, answer, func(w io.Writer) { printJob(w, &job) })
+	}{story.Job}
+	return show(c, answer, func(w io.Writer) {
+		printJob(w, &story.Job)
+		if len(story.Attempts) > 0 {
+			fmt.Fprintln(w)
+			printAttempts(w, story.Attempts)
+		}
+	})
 }
 
 // printJob writes the fields of a job that have a value.

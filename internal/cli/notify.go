@@ -82,17 +82,22 @@ func actualCost(c *cli.Context) (*int64, error) {
 // printSettlement says what a report did or, if it came too late, who had settled the job.
 func printSettlement(w io.Writer, s *ledger.Settlement) {
 	j := &s.Job
-	switch {
-	case s.Won:
+	if s.Won {
 		fmt.Fprintf(w, "%s for job %s on %s (%s)", moved(s), j.ID, j.Owner, j.Status)
-	case j.SettledSource == nil:
-		fmt.Fprintf(w, "nothing moved: job %s is %s; this report, %s, is a %s",
-			j.ID, j.Status, s.Reported, s.Verdict)
-	default:
-		fmt.Fprintf(w, "nothing moved: %s settled job %s as %s at %s (%s); this report, %s, is a %s",
-			*j.SettledSource, j.ID, j.Status, clock(j.SettledAt, ""), moved(s), s.Reported, s.Verdict)
+	} else {
+		fmt.Fprintf(w, "nothing moved: %s; this report, %s, is a %s", settledBy(s), s.Reported, s.Verdict)
 	}
 	fmt.Fprintf(w, ": %s\n", standing(&s.Balance))
+}
+
+// settledBy says who settled a job, how and when.
+func settledBy(s *ledger.Settlement) string {
+	j := &s.Job
+	if j.SettledSource == nil {
+		return fmt.Sprintf("job %s is %s", j.ID, j.Status)
+	}
+	return fmt.Sprintf("%s settled job %s as %s at %s (%s)",
+		*j.SettledSource, j.ID, j.Status, clock(j.SettledAt, ""), moved(s))
 }
 
 // moved says what became of the cost of a settled job.

@@ -1,0 +1,237 @@
+// Package fakeprovider is a provider of generation jobs that follows a script: a real HTTP server on
+// a loopback address that takes jobs, refuses them, or fails in the ways in which providers fail. It
+// counts the jobs that it makes, because a call that failed may have made one.
+//
+// [Client] is the other side: it calls a provider once and says what is known afterwards. Nothing
+// here generates anything or costs anything, and nothing reaches another machine.
+package fakeprovider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Act is what the provider does with one request.
+type Act string
+
+// The acts. All but Reject and Missing make a job when they answer the request for one; POST /jobs
+// for the same job twice makes two.
+const (
+	Accept        Act = "accept"          // answers 202 with the job's id; to a poll, that it completed
+	Reject        Act = "reject"          // answers 422 with a reason
+	Hang          Act = "hang"            // never answers
+	Drop          Act = "drop"            // closes the connection instead of an answer
+	Malformed     Act = "malformed"       // answers 202 with half a JSON document
+	Fail          Act = "fail"            // answers 500, with what it would say with a 202
+	Missing       Act = "missing"         // answers 404
+	Twice         Act = "twice"           // sends the same answer two times
+	CallBackFirst Act = "call back first" // reports the job completed, and answers after that
+)
+
+// Order asks for a job.
+type Order struct {
+	Job      string `json:"job"`      // the caller's own id, which a provider only echoes
+	Attempt  int64  `json:"attempt"`  // echoed too
+	Callback string `json:"callback"` // where the outcome goes
+}
+
+// Notice is what a provider sends to the callback.
+type Notice struct {
+	Job     string `json:"job"`
+	Attempt int64  `json:"attempt"`
+	ID      string `json:"id"` // the provider's own
+	Outcome string `json:"outcome"`
+}
+
+// Provider is a running fake provider.
+type Provider struct {
+	// URL is where it listens.
+	URL    string
+	server *http.Server
+	ended  chan struct{} // closed by Close, so that what hangs ends
+
+	mutex  sync.Mutex
+	script []Act
+	polls  []Act
+	orders []Order // by number: the id of the first is up-1
+}
+
+// Start starts a provider. It takes the next act of the script for each request for a job, and the
+// last one for all that follow; without a script it accepts.
+func Start(script ...Act) (*Provider, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start the fake provider: %w", err)
+	}
+	p := &Provider{URL: "http://" + listener.Addr().String(), script: script, ended: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /jobs", p.create)
+	mux.HandleFunc("GET /jobs/{id}", p.poll)
+	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = p.server.Serve(listener) }() // ends with Close, and says no more than that
+	return p, nil
+}
+
+// Close ends the provider, and the calls that hang.
+func (p *Provider) Close() error {
+	close(p.ended)
+	return p.server.Close()
+}
+
+// Polls sets the script for the requests that ask how a job is.
+func (p *Provider) Polls(script ...Act) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.polls = script
+}
+
+// Creations is the number of jobs that the provider has made.
+func (p *Provider) Creations() int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return len(p.orders)
+}
+
+// next takes the next act of a script.
+func (p *Provider) next(script *[]Act) Act {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if len(*script) == 0 {
+		return Accept
+	}
+	act := (*script)[0]
+	if len(*script) > 1 {
+		*script = (*script)[1:]
+	}
+	return act
+}
+
+func (p *Provider) add(o Order) (id string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.orders = append(p.orders, o)
+	return fmt.Sprintf("up-%d", len(p.orders))
+}
+
+// order finds an order by the id that add gave it.
+func (p *Provider) order(id string) (o Order, found bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for i := range p.orders {
+		if id == fmt.Sprintf("up-%d", i+1) {
+			return p.orders[i], true
+		}
+	}
+	return Order{}, false
+}
+
+func (p *Provider) create(w http.ResponseWriter, r *http.Request) {
+	var o Order
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&o); err != nil {
+		http.Error(w, "not an order", http.StatusBadRequest)
+		return
+	}
+	act := p.next(&p.script)
+	if act == Reject {
+		answer(w, http.StatusUnprocessableEntity, map[string]string{"error": "no capacity for this model"})
+		return
+	}
+	id := ""
+	if act != Missing {
+		id = p.add(o)
+	}
+	if act == CallBackFirst {
+		if err := p.CallBack(r.Context(), id, "completed"); err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+	}
+	p.perform(w, r, act, map[string]string{"id": id})
+}
+
+func (p *Provider) poll(w http.ResponseWriter, r *http.Request) {
+	act := p.next(&p.polls)
+	if _, found := p.order(r.PathValue("id")); !found {
+		act = Missing
+	}
+	p.perform(w, r, act, map[string]string{"outcome": "completed"})
+}
+
+// perform answers a request as the act says.
+func (p *Provider) perform(w http.ResponseWriter, r *http.Request, act Act, document map[string]string) {
+	switch act {
+	case Hang:
+		select {
+		case <-p.ended:
+		case <-r.Context().Done():
+		}
+	case Drop:
+		panic(http.ErrAbortHandler) // how a handler tells the server to cut the connection
+	case Fail:
+		answer(w, http.StatusInternalServerError, document)
+	case Missing:
+		http.NotFound(w, r)
+	case Malformed:
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write([]byte(`{"id": "up-`)) // a client that has left is its own business
+	case Twice:
+		twice(w, document)
+	default:
+		answer(w, http.StatusAccepted, document)
+	}
+}
+
+func answer(w http.ResponseWriter, status int, document map[string]string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(document) // as above
+}
+
+// twice writes one answer two times onto the connection.
+func twice(w http.ResponseWriter, document map[string]string) {
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer connection.Close()
+	body, err := json.Marshal(document)
+	if err != nil {
+		return
+	}
+	const head = "HTTP/1.1 202 Accepted\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+	text := fmt.Sprintf(head, len(body)) + string(body)
+	_, _ = connection.Write([]byte(text + text))
+}
+
+// CallBack reports the outcome of a job to its order's callback.
+func (p *Provider) CallBack(ctx context.Context, id, outcome string) error {
+	o, found := p.order(id)
+	if !found {
+		return errors.New("call back: there is no job " + id)
+	}
+	body, err := json.Marshal(Notice{Job: o.Job, Attempt: o.Attempt, ID: id, Outcome: outcome})
+	if err != nil {
+		return fmt.Errorf("call back: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.Callback, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("call back: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("call back: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("call back: the answer was %s", response.Status)
+	}
+	return nil
+}
