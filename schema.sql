@@ -138,6 +138,23 @@ CREATE TABLE attempts (
 
 CREATE UNIQUE INDEX attempts_upstream ON attempts (provider, upstream_id) WHERE upstream_id IS NOT NULL;
 
+-- Every answer to an attempt, in the order in which they came: attempts has the last one. operator is
+-- who reconciled it; empty if it is the provider's own. Append-only.
+CREATE TABLE answers (
+  job_id      TEXT    NOT NULL,
+  attempt     INTEGER NOT NULL,
+  n           INTEGER NOT NULL CHECK (n >= 1),
+  submission  TEXT    NOT NULL CHECK (
+                    submission = 'accepted' OR submission = 'rejected' OR submission = 'uncertain'),
+  provider    TEXT    NOT NULL,
+  upstream_id TEXT,
+  evidence    TEXT    NOT NULL,
+  operator    TEXT    NOT NULL,
+  recorded_at INTEGER NOT NULL,
+  PRIMARY KEY (job_id, attempt, n),
+  FOREIGN KEY (job_id, attempt) REFERENCES attempts (job_id, attempt)
+) STRICT, WITHOUT ROWID;
+
 -- What observers said, one row per distinct report and verdict; a repetition raises count.
 -- attempt 0 and upstream_id '' mean that the report named none.
 CREATE TABLE reports (
@@ -199,6 +216,10 @@ WHEN NEW.count <= OLD.count OR NEW.job_id <> OLD.job_id OR NEW.attempt <> OLD.at
   OR NEW.source <> OLD.source OR NEW.outcome <> OLD.outcome OR NEW.upstream_id <> OLD.upstream_id
   OR NEW.verdict <> OLD.verdict OR NEW.first_at <> OLD.first_at OR NEW.detail <> OLD.detail
 BEGIN SELECT RAISE(ABORT, 'a report is only counted'); END;
+CREATE TRIGGER answers_no_update BEFORE UPDATE ON answers
+BEGIN SELECT RAISE(ABORT, 'answers are append-only'); END;
+CREATE TRIGGER answers_no_delete BEFORE DELETE ON answers
+BEGIN SELECT RAISE(ABORT, 'answers are append-only'); END;
 CREATE TRIGGER attempts_no_delete BEFORE DELETE ON attempts
 BEGIN SELECT RAISE(ABORT, 'attempts are never deleted'); END;
 CREATE TRIGGER attempts_same_job BEFORE UPDATE OF job_id, attempt, marked_at ON attempts

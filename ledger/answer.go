@@ -269,6 +269,14 @@ func (a *answer) write(tx *db.Tx, job *Job, on *Attempt) error {
 		on.UpstreamID = &a.upstreamID
 	}
 	_, err := tx.Exec(`
+		INSERT INTO answers (`+answerColumns+`)
+		SELECT ?, ?, COUNT(*) + 1, ?, ?, ?, ?, ?, ? FROM answers WHERE job_id = ? AND attempt = ?`,
+		on.Job, on.Attempt, on.Submission, a.provider, on.UpstreamID, on.Evidence, on.Operator, now(tx),
+		on.Job, on.Attempt)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`
 		UPDATE attempts
 		SET provider = ?, upstream_id = ?, submission = ?, evidence = ?, operator = ?, resolved_at = ?
 		WHERE job_id = ? AND attempt = ?`,

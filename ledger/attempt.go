@@ -22,6 +22,22 @@ type Attempt struct {
 const attemptColumns = `job_id, attempt, provider, upstream_id, submission, evidence, operator, marked_at,
 	resolved_at`
 
+// Answer is one answer to an attempt, as it was recorded. An attempt can have several: first nobody
+// knows, and later somebody does.
+type Answer struct {
+	Job        string     `db:"job_id" json:"job"`
+	Attempt    int64      `db:"attempt" json:"attempt"`
+	N          int64      `db:"n" json:"n"` // from 1 per attempt
+	Submission Submission `db:"submission" json:"submission"`
+	Provider   string     `db:"provider" json:"provider"`
+	UpstreamID *string    `db:"upstream_id" json:"upstream_id"`
+	Evidence   string     `db:"evidence" json:"evidence"`
+	Operator   string     `db:"operator" json:"operator"` // who reconciled it; empty if the provider said it
+	RecordedAt Time       `db:"recorded_at" json:"recorded_at"`
+}
+
+const answerColumns = `job_id, attempt, n, submission, provider, upstream_id, evidence, operator, recorded_at`
+
 // SubmitResult is a job whose next attempt is marked.
 type SubmitResult struct {
 	Job     Job   `json:"job"`

@@ -62,6 +62,11 @@ var auditTables = []auditTable{
 		refs:  []reference{{"job_id", "jobs", "id"}},
 	},
 	{
+		name: "answers", key: "job_id AS job, attempt", positive: "attempt n", times: "recorded_at",
+		words: []wordColumn{{"submission", "accepted rejected uncertain"}},
+		refs:  []reference{{"job_id", "jobs", "id"}},
+	},
+	{
 		name: "reports", key: "job_id AS job, source || ' ' || outcome || ' ' || verdict AS report, attempt",
 		positive: "count", amounts: "attempt", times: "first_at last_at",
 		words: []wordColumn{

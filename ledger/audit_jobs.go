@@ -156,8 +156,21 @@ func (a *auditor) auditJobRow(j *Job) {
 	}
 }
 
-// auditAttempts checks that a job's attempts are those that the job has counted.
+// auditAttempts checks that a job's attempts are those that the job has counted, and that each says what
+// its last answer said. Attempts that were imported have no answers.
 func (a *auditor) auditAttempts() error {
+	err := a.query(checkAttempts, `
+		SELECT x.job_id AS job, x.attempt, 'submission is ' || x.submission || ' with evidence ' || x.evidence
+		       || ', expected what answer ' || CAST(w.n AS TEXT) || ' says, ' || w.submission AS problem
+		FROM attempts x
+		JOIN answers w ON w.job_id = x.job_id AND w.attempt = x.attempt
+		WHERE w.n = (SELECT COUNT(*) FROM answers c WHERE c.job_id = x.job_id AND c.attempt = x.attempt)
+		  AND (w.submission <> x.submission OR w.evidence <> x.evidence OR w.operator <> x.operator
+		       OR w.provider <> x.provider OR w.recorded_at IS DISTINCT FROM x.resolved_at
+		       OR w.upstream_id IS DISTINCT FROM x.upstream_id)`)
+	if err != nil {
+		return err
+	}
 	return a.query(checkAttempts, `
 		SELECT j.owner, j.id AS job,
 		       'attempt is ' || CAST(j.attempt AS TEXT) || ' with submission ' || j.submission || ', expected '

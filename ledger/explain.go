@@ -16,6 +16,7 @@ type Story struct {
 	Timeline []Step      `json:"timeline"` // what happened, in order
 	Open     []string    `json:"open"`     // what is still to come, as sentences; empty once the job is over
 	Attempts []Attempt   `json:"attempts"`
+	Answers  []Answer    `json:"answers"`
 	Reports  []ReportRow `json:"reports"`
 	Lots     []Lot       `json:"lots"` // the lots that paid, and those that a refund made
 	Entries  []Entry     `json:"entries"`
@@ -56,14 +57,15 @@ func explain(tx *db.Tx, job string) (Story, error) {
 		return Story{}, err
 	}
 	s := Story{
-		Job: *j, Timeline: []Step{}, Open: []string{}, Attempts: []Attempt{}, Reports: []ReportRow{},
-		Lots: []Lot{}, Events: []Event{},
+		Job: *j, Timeline: []Step{}, Open: []string{}, Attempts: []Attempt{}, Answers: []Answer{},
+		Reports: []ReportRow{}, Lots: []Lot{}, Events: []Event{},
 	}
 	if s.Entries, err = entries(tx, EntryFilter{Job: job, Limit: PageMax}); err != nil {
 		return Story{}, err
 	}
 	if err := firstError(
 		tx.Select(&s.Attempts, attemptsQuery, job, PageMax),
+		tx.Select(&s.Answers, answersQuery, job, PageMax),
 		tx.Select(&s.Reports, reportsQuery, job, PageMax),
 		tx.Select(&s.Lots, jobLotsQuery, append(jobKeys(job), PageMax)...),
 		tx.Select(&s.Events, eventsQuery, "settled:"+job, "conflict:"+job+":", "conflict:"+job+";", job, PageMax),
@@ -81,6 +83,13 @@ SELECT ` + attemptColumns + `
 FROM attempts
 WHERE job_id = ?
 ORDER BY attempt
+LIMIT ?`
+
+	answersQuery = `
+SELECT ` + answerColumns + `
+FROM answers
+WHERE job_id = ?
+ORDER BY attempt, n
 LIMIT ?`
 
 	reportsQuery = `
@@ -177,14 +186,36 @@ func (s *Story) tellEntry(e *Entry) {
 	s.step(phase, e.Seq, e.OccurredAt, string(e.Kind), "%s (entry %d of %s)", text, e.Seq, e.Owner)
 }
 
-// tellAttempt places an attempt after the one before it, whose latest time it gets; it gives its own.
+// tellAttempt places an attempt and its answers after the one before it, whose latest time it gets; it
+// gives its own.
 func (s *Story) tellAttempt(a *Attempt, latest Time) Time {
 	latest = max(latest, a.MarkedAt)
 	s.step(phaseOpen, int64(latest), a.MarkedAt, "attempt", "attempt %d: about to call %s",
 		a.Attempt, a.Provider)
-	if a.ResolvedAt == nil {
-		return latest
+	for _, said := range s.answersTo(a) {
+		latest = max(latest, said.RecordedAt)
+		s.step(s.phaseOf(said.RecordedAt), int64(latest), said.RecordedAt, "attempt", "%s", said.inWords())
 	}
+	return latest
+}
+
+// answersTo gives the answers to an attempt. One that was imported has its last answer only, as its own.
+func (s *Story) answersTo(a *Attempt) (list []Answer) {
+	for _, said := range s.Answers {
+		if said.Attempt == a.Attempt {
+			list = append(list, said)
+		}
+	}
+	if list == nil && a.ResolvedAt != nil {
+		list = append(list, Answer{
+			Attempt: a.Attempt, Submission: a.Submission, UpstreamID: a.UpstreamID, Evidence: a.Evidence,
+			Operator: a.Operator, RecordedAt: *a.ResolvedAt,
+		})
+	}
+	return list
+}
+
+func (a *Answer) inWords() string {
 	text := fmt.Sprintf("attempt %d: %s", a.Attempt, a.Submission)
 	if a.UpstreamID != nil {
 		text += " as " + *a.UpstreamID
@@ -192,9 +223,7 @@ func (s *Story) tellAttempt(a *Attempt, latest Time) Time {
 	if a.Operator != "" {
 		text += ", says " + a.Operator
 	}
-	latest = max(latest, *a.ResolvedAt)
-	s.step(s.phaseOf(*a.ResolvedAt), int64(latest), *a.ResolvedAt, "attempt", "%s%s", text, because(a.Evidence))
-	return latest
+	return text + because(a.Evidence)
 }
 
 // phaseOf is the phase of something that does not depend on the settlement.
