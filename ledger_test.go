@@ -320,7 +320,7 @@ var jsonForms = []struct{ line, want, within string }{
 	{"notify j1 completed --cost 5", settlementFields, "job balance"},
 	{"notify j1 failed", settlementFields, "job balance"},
 	{"job cancel j1", settlementFields, "job balance"},
-	{"job explain j1", "attempts entries events job lots open reports " + under("timeline", "at text what"),
+	{"job explain j1", "answers attempts entries events job lots open reports " + under("timeline", "at text what"),
 		"timeline"},
 	{"sweep", "expired_lots needs_reconciliation timed_out", ""},
 	{"audit", under("checks", "name ok violations") + "ok", "checks"},
