@@ -30,7 +30,9 @@ type answer struct {
 	source     Source       // of the report that a rejection makes
 	// replaces tells of attempts that may be answered all the same; nil: none.
 	replaces func(*Job, *Attempt) bool
-	// reported is what became of the report that this rejection made when it was first recorded.
+	// outcome and reported are the report that this rejection made when it was first recorded, and what
+	// became of it.
+	outcome  Outcome
 	reported Verdict
 }
 
@@ -133,7 +135,7 @@ func recordAnswer(tx *db.Tx, a *answer) (AnswerResult, error) {
 	r := AnswerResult{Job: *job, Replayed: replayed}
 	switch {
 	case a.settles() && a.reported == "":
-		r.Settlement, err = a.settle(tx, on)
+		r.Settlement, err = a.settle(tx, job, on)
 		r.Replayed = false
 	case !job.Status.Open():
 		r.Settlement, err = a.settled(tx, job)
@@ -202,12 +204,16 @@ func (a *answer) checkReplay(tx *db.Tx, job *Job, on *Attempt) error {
 		return nil
 	}
 	r := a.report(on)
-	found, err := tx.Get(&a.reported, `
-		SELECT verdict FROM reports
-		WHERE job_id = ? AND source = ? AND outcome = ? AND attempt = ? AND upstream_id = ''
+	legacy := r.Outcome // what a reconciliation reports of a legacy job is how it had ended
+	if a.operator != "" {
+		legacy = Outcome(job.Status)
+	}
+	found, err := tx.Row(`
+		SELECT outcome, verdict FROM reports
+		WHERE job_id = ? AND source = ? AND outcome IN (?, ?) AND attempt = ? AND upstream_id = ''
 		  AND verdict IN ('won', 'duplicate', 'conflict')
-		ORDER BY CASE verdict WHEN 'won' THEN 0 ELSE 1 END
-		LIMIT 1`, r.Job, r.Source, r.Outcome, r.Attempt)
+		ORDER BY CASE outcome WHEN 'failed' THEN 0 ELSE 1 END, CASE verdict WHEN 'won' THEN 0 ELSE 1 END
+		LIMIT 1`, []any{r.Job, r.Source, r.Outcome, legacy, r.Attempt}, &a.outcome, &a.reported)
 	if err == nil && a.retry && !job.Status.Open() && (found || a.operator != on.Operator) {
 		err = ended(job)
 	}
@@ -290,8 +296,13 @@ func (a *answer) write(tx *db.Tx, job *Job, on *Attempt) error {
 	return err
 }
 
-// settle reports a rejected job as failed.
-func (a *answer) settle(tx *db.Tx, on *Attempt) (*Settlement, error) {
+// settle reports a rejected job as failed. One that ended in other books and was never settled is
+// settled as it ended there: the answer is the evidence that it lacked.
+func (a *answer) settle(tx *db.Tx, job *Job, on *Attempt) (*Settlement, error) {
+	if job.legacy() {
+		s, err := settleLegacy(tx, job.ID)
+		return &s, err
+	}
 	s, refusal, err := settle(tx, byReport, a.report(on))
 	return &s, firstError(err, refusal)
 }
@@ -305,12 +316,13 @@ func (a *answer) report(on *Attempt) Report {
 func (a *answer) settled(tx *db.Tx, job *Job) (*Settlement, error) {
 	s := Settlement{Job: *job, Reported: Outcome(job.Status), Verdict: Duplicate}
 	if a.settles() {
-		s.Reported, s.Verdict, s.Won = Failed, a.reported, a.reported == Won
+		s.Reported, s.Verdict, s.Won = a.outcome, a.reported, a.reported == Won
 	}
 	if job.SettledCost != nil {
-		s.Returned, s.Consumed = job.Cost-*job.SettledCost, *job.SettledCost
+		s.Consumed = *job.SettledCost
 	}
-	b, err := balance(tx, job.Owner)
-	s.Balance = b
-	return &s, err
+	var errs [2]error
+	s.Returned, errs[0] = returnedBy(tx, job)
+	s.Balance, errs[1] = balance(tx, job.Owner)
+	return &s, firstError(errs[:]...)
 }

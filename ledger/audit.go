@@ -84,13 +84,7 @@ var (
 // Errors: INTERNAL if the disk fails; BUSY if ctx ends.
 func (l *Ledger) Audit(ctx context.Context, p AuditParams) (AuditReport, error) {
 	return read(ctx, l, func(tx *db.Tx) (AuditReport, error) {
-		a := &auditor{
-			tx:     tx,
-			sqlite: l.Engine() == "sqlite",
-			found:  make(map[string][]Violation),
-			more:   make(map[string]int),
-		}
-		return a.audit(p)
+		return newAuditor(tx, l.Engine()).audit(p)
 	})
 }
 
@@ -100,6 +94,15 @@ type auditor struct {
 	sqlite bool
 	found  map[string][]Violation // by check
 	more   map[string]int         // by check: violations beyond those that were kept
+}
+
+func newAuditor(tx *db.Tx, engine string) *auditor {
+	return &auditor{
+		tx:     tx,
+		sqlite: engine == "sqlite",
+		found:  make(map[string][]Violation),
+		more:   make(map[string]int),
+	}
 }
 
 func (a *auditor) audit(p AuditParams) (AuditReport, error) {

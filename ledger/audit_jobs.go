@@ -14,6 +14,7 @@ import (
 // jobEntry is a job with one of its entries, if EntryID is there.
 type jobEntry struct {
 	Job
+	Legacy     int64   `db:"legacy"`
 	EntryID    *string `db:"entry_id"`
 	Kind       Kind    `db:"kind"`
 	Amount     int64   `db:"amount"`
@@ -21,9 +22,15 @@ type jobEntry struct {
 	OccurredAt Time    `db:"occurred_at"`
 }
 
+// legacySum is what the books that a job was imported from had returned for it.
+const legacySum = `
+	(SELECT CAST(COALESCE(SUM(r.amount), 0) AS BIGINT) FROM entries r
+	 WHERE r.event_key > 'legacy-refund:' || j.id || ':' AND r.event_key < 'legacy-refund:' || j.id || ';'
+	   AND r.job_id = j.id) AS legacy`
+
 // jobEntriesOfAllQuery finds the entries of each job by the keys that they must have.
 var jobEntriesOfAllQuery = `
-SELECT ` + qualified("j", jobColumns) + `,
+SELECT ` + qualified("j", jobColumns) + `,` + legacySum + `,
        e.id AS entry_id, COALESCE(e.kind, '') AS kind, COALESCE(e.amount, 0) AS amount,
        COALESCE(e.reason, '') AS entry_reason, COALESCE(e.occurred_at, 0) AS occurred_at
 FROM jobs j
@@ -60,8 +67,11 @@ func (a *auditor) auditJobs() error {
 func (j *Job) row() Violation { return Violation{"owner": j.Owner, "job": j.ID} }
 
 func (a *auditor) auditJob(rows []jobEntry) {
-	j := &rows[0].Job
+	j, legacy := &rows[0].Job, rows[0].Legacy
 	a.auditJobRow(j)
+	if j.Mode != ModeCharge && legacy != 0 {
+		a.broken(checkSettlements, j.row(), "legacy refunds are %d, expected 0 for mode %s", legacy, j.Mode)
+	}
 	got := make(map[Kind]int64)
 	for i := range rows {
 		if r := &rows[i]; r.EntryID != nil {
@@ -69,7 +79,7 @@ func (a *auditor) auditJob(rows []jobEntry) {
 			a.auditJobEntry(r)
 		}
 	}
-	want := wantedEntries(j)
+	want := wantedEntries(j, legacy)
 	for _, c := range []struct {
 		check string
 		kinds []Kind
@@ -84,7 +94,7 @@ func (a *auditor) auditJob(rows []jobEntry) {
 			}
 		}
 	}
-	if returned := plus(got[KindRelease], got[KindRefund]); returned > j.Cost || returned == lost {
+	if returned := plus(legacy, plus(got[KindRelease], got[KindRefund])); returned > j.Cost || returned == lost {
 		a.broken(checkReturns, j.row(), "returned is %s, expected at most the cost, %d", number(returned), j.Cost)
 	}
 }
@@ -98,8 +108,9 @@ func (j *Job) inWords() string {
 	return text
 }
 
-// wantedEntries gives the amount of each kind that the journal must have for a job.
-func wantedEntries(j *Job) map[Kind]int64 {
+// wantedEntries gives the amount of each kind that the journal must have for a job, beside what legacy
+// refunds returned.
+func wantedEntries(j *Job, legacy int64) map[Kind]int64 {
 	want := make(map[Kind]int64)
 	switch {
 	case j.Mode == ModeHold && j.SettledCost != nil:
@@ -108,7 +119,7 @@ func wantedEntries(j *Job) map[Kind]int64 {
 	case j.Mode == ModeHold:
 		want[KindHold] = j.Cost
 	case j.Mode == ModeCharge && j.SettledCost != nil:
-		want[KindRefund] = j.Cost - *j.SettledCost
+		want[KindRefund] = plus(j.Cost-*j.SettledCost, -legacy)
 		fallthrough
 	case j.Mode == ModeCharge:
 		want[KindCharge] = j.Cost
@@ -190,6 +201,7 @@ type eventJob struct {
 	Type      string   `db:"type"`
 	Recipient string   `db:"event_owner"`
 	Payload   JSON     `db:"payload"`
+	Legacy    int64    `db:"legacy"`
 	WrittenAt Time     `db:"written_at"`
 	Outcome   *Outcome `db:"outcome"`
 	Source    *Source  `db:"source"`
@@ -198,7 +210,7 @@ type eventJob struct {
 }
 
 var eventColumns = qualified("j", jobColumns) +
-	`, v.id AS event_id, v.type, v.owner AS event_owner, v.payload, v.created_at AS written_at`
+	`, v.id AS event_id, v.type, v.owner AS event_owner, v.payload, v.created_at AS written_at,` + legacySum
 
 func (v *eventJob) row() Violation {
 	row := v.Job.row()
@@ -240,7 +252,7 @@ func (v *eventJob) settlementProblem() string {
 	}
 	return payloadProblem(v.Payload, map[string]any{
 		"job": v.ID, "owner": v.Owner, "outcome": v.Status, "cost": v.Cost, "consumed": *v.SettledCost,
-		"returned": v.Cost - *v.SettledCost, "source": *v.SettledSource, "attempt": *v.SettledAttempt,
+		"returned": v.Cost - *v.SettledCost - v.Legacy, "source": *v.SettledSource, "attempt": *v.SettledAttempt,
 		"reason": v.Reason, "settled_at": *v.SettledAt,
 	})
 }

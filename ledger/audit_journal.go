@@ -251,7 +251,8 @@ func (a *auditor) auditKey(rows []journalRow) {
 		want = "a job"
 		if e.Job != nil {
 			want = "job-" + string(e.Kind) + ":" + *e.Job
-			ok = e.EventKey == want
+			ok = e.EventKey == want ||
+				e.Kind == KindRefund && strings.HasPrefix(e.EventKey, "legacy-refund:"+*e.Job+":")
 		}
 	}
 	if !ok {

@@ -9,6 +9,8 @@ type claim struct {
 	args  func(tx *db.Tx, r *Report) []any
 	// anyAttempt: the claim is about the job, whichever attempt it is at.
 	anyAttempt bool
+	// importing: what a return puts into a lapsed lot stays there, for the import to expire in the end.
+	importing bool
 	// refusal says why an open job of the right attempt was not claimed.
 	refusal func(job *Job) error
 }
@@ -64,13 +66,19 @@ var bySweep = &claim{
 // claimQuery is the gate: it changes an open job whose attempt is the report's, whose cost covers the
 // report's, and that has no refund yet. Whoever changes the row has won. (A consume or release that
 // should not be there cannot be written a second time: their keys are unique.)
-const claimQuery = `
+const claimQuery = claimUpdate + `status IN ('pending', 'processing')` + claimGuards
+
+const (
+	claimUpdate = `
 UPDATE jobs
 SET status = ?, settled_cost = CASE WHEN ? = 'completed' THEN COALESCE(?, cost) ELSE 0 END,
     settled_source = ?, settled_attempt = attempt, settled_at = ?, reason = ?, updated_at = ?
-WHERE id = ? AND status IN ('pending', 'processing')
+WHERE id = ? AND `
+
+	claimGuards = `
   AND attempt BETWEEN ? AND ? AND cost >= ?
   AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.event_key = ?)`
+)
 
 // claimedColumns are those that the claim did not write itself.
 const claimedColumns = `owner, cost, mode, attempt, submission, settled_cost, deadline, metadata, created_at`

@@ -88,7 +88,8 @@ func (f *EntryFilter) query() (query string, args []any) {
 // those of jobKeys.
 const jobEntriesQuery = `
 WITH own AS (
-  SELECT ` + entryColumns + ` FROM entries WHERE event_key IN (?, ?, ?, ?, ?)
+  SELECT ` + entryColumns + ` FROM entries
+  WHERE event_key IN (?, ?, ?, ?, ?) OR event_key > ? AND event_key < ? AND job_id = ?
 ), story AS (
   SELECT ` + entryColumns + ` FROM own
   UNION
@@ -104,13 +105,15 @@ WITH own AS (
 const expiryColumns = `x.id, x.event_key, x.owner, x.seq, x.kind, x.amount, x.job_id, x.available_after,
 	x.held_after, x.used_after, x.expired_after, x.reason, x.metadata, x.occurred_at, x.recorded_at, x.hash`
 
-// jobKeys are the event keys that a job's entries can have.
+// jobKeys are the event keys that a job's entries can have: five, and a range in which they must be the
+// job's.
 func jobKeys(job string) []any {
 	var keys []any
 	for _, kind := range []Kind{KindHold, KindCharge, KindConsume, KindRelease, KindRefund} {
 		keys = append(keys, jobKey(kind, job))
 	}
-	return keys
+	after, before := legacyRange(job)
+	return append(keys, after, before, job)
 }
 
 // checkExists tells a wrong name from an empty list.

@@ -105,7 +105,7 @@ FROM lots
 WHERE id IN (SELECT p.lot_id
              FROM entries e
              JOIN postings p ON p.entry_id = e.id
-             WHERE e.event_key IN (?, ?, ?, ?, ?))
+             WHERE e.event_key IN (?, ?, ?, ?, ?) OR e.event_key > ? AND e.event_key < ? AND e.job_id = ?)
 ORDER BY id
 LIMIT ?`
 
@@ -155,9 +155,11 @@ func (s *Story) step(phase int, order int64, at Time, what, format string, args 
 }
 
 func (s *Story) tellEntry(e *Entry) {
-	phase := phaseSettlement
+	phase, order := phaseSettlement, e.Seq
 	if e.Kind == KindHold || e.Kind == KindCharge {
 		phase = phaseCreation
+	} else if strings.HasPrefix(e.EventKey, legacyPrefix) {
+		phase, order = phaseOpen, int64(e.OccurredAt) // it was before the settlement
 	}
 	var taken, made []string
 	for _, p := range e.Postings {
@@ -183,7 +185,7 @@ func (s *Story) tellEntry(e *Entry) {
 	if made != nil {
 		text += "; now " + list(made)
 	}
-	s.step(phase, e.Seq, e.OccurredAt, string(e.Kind), "%s (entry %d of %s)", text, e.Seq, e.Owner)
+	s.step(phase, order, e.OccurredAt, string(e.Kind), "%s (entry %d of %s)", text, e.Seq, e.Owner)
 }
 
 // tellAttempt places an attempt and its answers after the one before it, whose latest time it gets; it
@@ -264,8 +266,14 @@ func (s *Story) addOpen() {
 	case j.SettledCost != nil:
 		return
 	case !j.Status.Open():
+		left := j.Cost
+		for i := range s.Entries {
+			if s.Entries[i].Kind == KindRefund {
+				left -= s.Entries[i].Amount
+			}
+		}
 		s.open("it ended as %s in another system and was never settled here: %s still %s",
-			j.Status, areCredits(j.Cost), where)
+			j.Status, areCredits(left), where)
 		return
 	case j.Mode == ModeHold:
 		s.open("%s held until a report settles the job", areCredits(j.Cost))

@@ -23,7 +23,7 @@ func TestPlans(t *testing.T) {
 	}{
 		"attempts": {attemptsQuery, 2, "SCAN"},
 		"reports":  {reportsQuery, 2, "SCAN"},
-		"lots":     {jobLotsQuery, 6, "SCAN"},
+		"lots":     {jobLotsQuery, 9, "SCAN"},
 		"events":   {eventsQuery, 5, "SCAN"},
 		"journal":  {journalQuery, 0, "TEMP B-TREE"},
 		"jobs":     {jobEntriesOfAllQuery, 0, "TEMP B-TREE"},

@@ -66,6 +66,26 @@ var faultOperations = []struct {
 		_, err := l.Rejected(ctx, "submitted", 1, "no such model", false)
 		return err
 	}},
+	{"rejected, to retry", "", func(ctx context.Context, l *ledger.Ledger) error {
+		_, err := l.Rejected(ctx, "submitted", 1, "later", true)
+		return err
+	}},
+	{"uncertain", "", func(ctx context.Context, l *ledger.Ledger) error {
+		_, err := l.Uncertain(ctx, "submitted", 1, "connection reset")
+		return err
+	}},
+	{"reconcile accept", "", func(ctx context.Context, l *ledger.Ledger) error {
+		_, err := l.ReconcileAccept(ctx, ledger.Reconciliation{
+			Job: "submitted", UpstreamID: "upstream-1", Evidence: "seen in the console", Operator: "sue",
+		})
+		return err
+	}},
+	{"reconcile reject", "", func(ctx context.Context, l *ledger.Ledger) error {
+		_, err := l.ReconcileReject(ctx, ledger.Reconciliation{
+			Job: "submitted", Evidence: "ticket 4711", Operator: "sue",
+		})
+		return err
+	}},
 }
 
 func faultGrant(owner string) func(context.Context, *ledger.Ledger) error {

@@ -142,18 +142,3 @@ func (p *GrantParams) differences(e *Entry, lot *Lot) []string {
 		field{"metadata", p.Metadata == e.Metadata},
 	)
 }
-
-// field is one comparison of a repeated request with the recorded one.
-type field struct {
-	name string
-	same bool
-}
-
-func differing(fields ...field) (names []string) {
-	for _, f := range fields {
-		if !f.same {
-			names = append(names, f.name)
-		}
-	}
-	return names
-}

@@ -115,7 +115,7 @@ func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 	if err != nil {
 		return s, nil, err
 	}
-	if s.Returned, s.expired, err = settleCredits(tx, a, &s.Job); err != nil {
+	if s.Returned, s.expired, err = settleCredits(tx, a, &s.Job, c.importing); err != nil {
 		return s, nil, err
 	}
 	s.Consumed = *s.Job.SettledCost
@@ -131,11 +131,18 @@ func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 //
 //	hold, completed    consume the settled cost from the job's own lots in hold order, release the rest
 //	hold, any other    release all
-//	charge, any        refund the cost minus the settled cost, which is 0 unless completed
+//	charge, any        refund the cost minus the settled cost, which is 0 unless completed, and minus
+//	                   what legacy refunds returned
 //
-// What comes back into a lot that has lapsed meanwhile expires at once; expired counts those lots.
-func settleCredits(tx *db.Tx, a *account, job *Job) (returned int64, expired int, err error) {
+// What comes back into a lot that has lapsed meanwhile expires at once, unless it is an import that will
+// expire it; expired counts those lots.
+func settleCredits(
+	tx *db.Tx, a *account, job *Job, importing bool,
+) (returned int64, expired int, err error) {
 	paid, err := paidBy(tx, job)
+	if err == nil && job.Mode == ModeCharge && *job.SettledCost < job.Cost {
+		paid, err = stillPaid(tx, job, paid)
+	}
 	if err != nil {
 		return 0, 0, err
 	}
@@ -159,7 +166,7 @@ func settleCredits(tx *db.Tx, a *account, job *Job) (returned int64, expired int
 		returned += rest[i].Amount
 		lapsed = a.gained(&rest[i].Lot, rest[i].Amount, now(tx)) || lapsed
 	}
-	if lapsed {
+	if lapsed && !importing {
 		expired, err = expireReturned(tx, a, job, back)
 	}
 	return returned, expired, err
@@ -275,7 +282,10 @@ func lose(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 	}
 	s = Settlement{Job: *job, Reported: r.Outcome, Verdict: verdict}
 	if job.SettledCost != nil {
-		s.Returned, s.Consumed = job.Cost-*job.SettledCost, *job.SettledCost
+		s.Consumed = *job.SettledCost
+	}
+	if s.Returned, err = returnedBy(tx, job); err != nil {
+		return s, nil, err
 	}
 	s.Balance, err = balance(tx, job.Owner)
 	return s, refusal, err

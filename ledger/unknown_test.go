@@ -156,8 +156,9 @@ func (b *workbench) inState(job string, mode ledger.Mode, to ledger.Submission, 
 	b.submit(job, to)
 	if sql != "" {
 		where := " WHERE job_id = '" + job + "'"
-		b.exec(sql+where, `UPDATE jobs SET submission = (SELECT submission FROM attempts`+where+`)
-			WHERE id = '`+job+`'`)
+		b.imported(sql + where)
+		b.exec(`UPDATE jobs SET submission = (SELECT submission FROM attempts` + where + `)
+			WHERE id = '` + job + `'`)
 	}
 }
 
@@ -229,7 +230,7 @@ func TestReconcileFillsInHandles(t *testing.T) {
 	eachWorkbench(t, func(b *workbench) {
 		b.pending("j")
 		b.submit("j", ledger.SubmissionAccepted)
-		b.exec(`UPDATE attempts SET provider = ''`)
+		b.imported(`UPDATE attempts SET provider = ''`)
 		accept := func(provider, upstream string) error {
 			_, err := b.ReconcileAccept(b.Context(), ledger.Reconciliation{Job: "j", Provider: provider,
 				UpstreamID: upstream, Evidence: "seen", Operator: "sue"})

@@ -90,6 +90,8 @@ func commands(p Program) []*cli.Command {
 		sweepCommand(),
 		revokeCommand(),
 		auditCommand(),
+		importCommand(),
+		exportCommand(),
 		raceCommand(),
 		raceChildCommand(),
 		schemaCommand(p.Schema),

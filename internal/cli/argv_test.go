@@ -84,7 +84,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"bogus --help", "", `unknown command "bogus"`},
 		{"race-chidl", "", `unknown command "race-chidl"`},
 		{"job", "", "job needs a command: create, submit, accepted, rejected, uncertain, show, list, explain, " +
-			"cancel"},
+			"cancel, settle"},
 		{"job shwo j1", "", `unknown command "job shwo": did you mean show?`},
 		{"grant alice 5 --kye k", "kye", "unknown flag --kye: did you mean --key?"},
 		{"--bogus 5 grant", "bogus", "unknown flag --bogus"},

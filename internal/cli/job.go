@@ -27,6 +27,7 @@ func jobCommand() *cli.Command {
 			jobListCommand(),
 			jobExplainCommand(),
 			jobCancelCommand(),
+			jobSettleCommand(),
 		},
 	}
 }
