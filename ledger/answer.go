@@ -174,6 +174,9 @@ func (a *answer) check(tx *db.Tx, job *Job, on *Attempt) (replayed bool, err err
 		return false, err
 	}
 	switch {
+	case a.submission == SubmissionAccepted && !same && job.legacy():
+		return false, fail(NotAllowed, "job %q ended as %s in other books: only a rejection settles it",
+			job.ID, job.Status)
 	case !same && on.Attempt != job.Attempt:
 		return false, fail(StaleAttempt, "job %q is at attempt %d and the answer is about %d",
 			job.ID, job.Attempt, on.Attempt)
@@ -256,12 +259,8 @@ func (a *answer) checkUpstream(tx *db.Tx, on *Attempt) error {
 	if a.upstreamID == "" {
 		return nil
 	}
-	var other string
-	found, err := tx.Get(&other, `
-		SELECT job_id FROM attempts
-		WHERE provider = ? AND upstream_id = ? AND (job_id <> ? OR attempt <> ?)`,
-		a.provider, a.upstreamID, on.Job, on.Attempt)
-	if err != nil || !found {
+	other, err := upstreamOwner(tx, on, a.provider, a.upstreamID)
+	if err != nil || other == "" {
 		return err
 	}
 	e := mismatch("the upstream id", []string{"upstream_id"})

@@ -178,7 +178,7 @@ func (a *auditor) auditAttempts() error {
 		WHERE w.n = (SELECT COUNT(*) FROM answers c WHERE c.job_id = x.job_id AND c.attempt = x.attempt)
 		  AND (w.submission <> x.submission OR w.evidence <> x.evidence OR w.operator <> x.operator
 		       OR w.provider <> x.provider OR w.recorded_at IS DISTINCT FROM x.resolved_at
-		       OR w.upstream_id IS DISTINCT FROM x.upstream_id)`)
+		       OR w.upstream_id <> x.upstream_id OR (w.upstream_id IS NOT NULL AND x.upstream_id IS NULL))`)
 	if err != nil {
 		return err
 	}

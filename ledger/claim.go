@@ -16,14 +16,18 @@ type claim struct {
 }
 
 // byReport is the claim of an observer: its word is evidence, whatever the submission. It must not
-// contradict the upstream id on file.
+// contradict the upstream id on file, nor name one that is another attempt's at the same provider.
 var byReport = &claim{
 	query: claimQuery + `
 		AND (? = '' OR NOT EXISTS (
 		      SELECT 1 FROM attempts a
-		      WHERE a.job_id = jobs.id AND a.attempt = jobs.attempt AND a.upstream_id <> ?))
+		      WHERE a.job_id = jobs.id AND a.attempt = jobs.attempt
+		        AND (a.upstream_id <> ? OR EXISTS (
+		              SELECT 1 FROM attempts o
+		              WHERE o.provider = a.provider AND o.upstream_id = ?
+		                AND (o.job_id <> a.job_id OR o.attempt <> a.attempt)))))
 		RETURNING ` + claimedColumns,
-	args: func(_ *db.Tx, r *Report) []any { return []any{r.UpstreamID, r.UpstreamID} },
+	args: func(_ *db.Tx, r *Report) []any { return []any{r.UpstreamID, r.UpstreamID, r.UpstreamID} },
 	refusal: func(job *Job) error {
 		return fail(Inconsistent, "job %q is open and cannot be settled", job.ID)
 	},
@@ -129,14 +133,13 @@ func (c *claim) judge(tx *db.Tx, job *Job, r *Report) (verdict Verdict, refusal,
 	if lowest, highest := c.attempts(r); job.Attempt < lowest || job.Attempt > highest {
 		return Stale, staleAttempt(job, r), nil
 	}
-	other, err := otherUpstream(tx, job, r)
+	foreign, err := foreignUpstream(tx, job, r)
 	if err != nil {
 		return "", nil, err
 	}
 	switch {
-	case other != "":
-		return Stale, fail(StaleAttempt, "job %q: the report names upstream id %q, on file is %q",
-			job.ID, r.UpstreamID, other), nil
+	case foreign != nil:
+		return Stale, foreign, nil
 	case !job.Status.Open() && job.Status == Status(r.Outcome):
 		return Duplicate, nil, nil
 	case !job.Status.Open():
@@ -160,15 +163,47 @@ func staleAttempt(job *Job, r *Report) error {
 		job.ID, job.Attempt, r.Attempt)
 }
 
-// otherUpstream gives the upstream id on file, if the report names another one.
-func otherUpstream(tx *db.Tx, job *Job, r *Report) (upstream string, err error) {
+// foreignUpstream says why an upstream id that a report names is not that of the job's current attempt;
+// nil if it may be.
+func foreignUpstream(tx *db.Tx, job *Job, r *Report) (refusal, err error) {
 	if r.UpstreamID == "" {
-		return "", nil
+		return nil, nil
 	}
-	_, err = tx.Get(&upstream, `
-		SELECT upstream_id FROM attempts WHERE job_id = ? AND attempt = ? AND upstream_id <> ?`,
-		job.ID, job.Attempt, r.UpstreamID)
-	return upstream, err
+	on, err := findAttempt(tx, job.ID, job.Attempt)
+	if err != nil || on == nil {
+		return nil, err
+	}
+	if on.UpstreamID != nil && *on.UpstreamID != r.UpstreamID {
+		return fail(StaleAttempt, "job %q: the report names upstream id %q, on file is %q",
+			job.ID, r.UpstreamID, *on.UpstreamID), nil
+	}
+	other, err := upstreamOwner(tx, on, on.Provider, r.UpstreamID)
+	if err == nil && other != "" {
+		refusal = fail(StaleAttempt, "job %q: the report names upstream id %q, which belongs to job %q",
+			job.ID, r.UpstreamID, other)
+	}
+	return refusal, err
+}
+
+// upstreamOwner gives the job whose attempt, other than on, has an upstream id at a provider.
+func upstreamOwner(tx *db.Tx, on *Attempt, provider, upstreamID string) (job string, err error) {
+	_, err = tx.Get(&job, `
+		SELECT job_id FROM attempts
+		WHERE provider = ? AND upstream_id = ? AND (job_id <> ? OR attempt <> ?)`,
+		provider, upstreamID, on.Job, on.Attempt)
+	return job, err
+}
+
+// keepUpstream notes the upstream id that a winning report named, if none is on file: what names
+// another one later is not about the same attempt.
+func keepUpstream(tx *db.Tx, job *Job, r *Report) error {
+	if r.UpstreamID == "" {
+		return nil
+	}
+	_, err := tx.Exec(`
+		UPDATE attempts SET upstream_id = ? WHERE job_id = ? AND attempt = ? AND upstream_id IS NULL`,
+		r.UpstreamID, job.ID, job.Attempt)
+	return err
 }
 
 // unpaid refuses an open job for which the journal has a settlement already.

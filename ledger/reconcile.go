@@ -23,9 +23,9 @@ type Unresolved struct {
 }
 
 // UnresolvedJobs lists the jobs that wait for reconciliation, by id: those whose submission has no
-// answer or an uncertain one, those that were imported without evidence, those accepted without both
-// handles, and those submitted in any way and past their deadline. At most limit of those after the
-// id after.
+// answer or an uncertain one, those that were imported without evidence or had ended without being
+// settled, those accepted without both handles, and those submitted in any way and past their deadline.
+// At most limit of those after the id after.
 //
 // Errors: INVALID.
 func (l *Ledger) UnresolvedJobs(ctx context.Context, after string, limit int) ([]Unresolved, error) {
@@ -47,12 +47,17 @@ func (l *Ledger) UnresolvedJobs(ctx context.Context, after string, limit int) ([
 // unresolvedQuery finds the open jobs first, through their own index: they are few among all jobs.
 // SQLite takes the tables of a CROSS JOIN in the order in which they stand.
 const unresolvedQuery = `
-WITH open AS MATERIALIZED (SELECT id FROM jobs WHERE status IN ('pending', 'processing'))
+WITH open AS MATERIALIZED (
+  SELECT id FROM jobs WHERE status IN ('pending', 'processing')
+  UNION ALL
+  SELECT id FROM jobs WHERE imported = 1 AND settled_cost IS NULL AND status NOT IN ('pending', 'processing')
+)
 SELECT j.id AS job_id, j.owner, j.submission, a.evidence, j.attempt, a.provider, a.upstream_id,
        j.cost, CASE j.mode WHEN 'hold' THEN j.cost ELSE 0 END AS held, j.deadline, a.marked_at
 FROM open o CROSS JOIN jobs j CROSS JOIN attempts a
 WHERE o.id > ? AND j.id = o.id AND a.job_id = j.id AND a.attempt = j.attempt
   AND (j.submission IN ('submitting', 'uncertain', 'unknown')
+       OR j.status NOT IN ('pending', 'processing')
        OR j.submission = 'accepted' AND (a.provider = '' OR a.upstream_id IS NULL)
        OR j.deadline <= ?)
 ORDER BY o.id
@@ -96,7 +101,7 @@ func (l *Ledger) ReconcileReject(ctx context.Context, r Reconciliation) (AnswerR
 	a := r.answer(SubmissionRejected)
 	a.replaces = func(job *Job, on *Attempt) bool {
 		// What the provider took and does not finish, or refused and nobody tries again.
-		return job.Status.Open() &&
+		return (job.Status.Open() || job.legacy()) &&
 			(on.Submission == SubmissionAccepted || on.Submission == SubmissionRejected)
 	}
 	return l.answer(ctx, a)

@@ -123,7 +123,7 @@ func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 	if err := insertEvent(tx, settledEvent(&s)); err != nil {
 		return s, nil, err
 	}
-	return s, nil, insertWon(tx, &r)
+	return s, nil, firstError(keepUpstream(tx, &s.Job, &r), insertWon(tx, &r))
 }
 
 // settleCredits moves what a claimed job holds or used, by its mode and settled cost, and gives what

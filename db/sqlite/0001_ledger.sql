@@ -50,6 +50,8 @@ CREATE TABLE jobs (
 
 CREATE INDEX jobs_owner ON jobs (owner, id);
 CREATE INDEX jobs_open ON jobs (deadline, id) WHERE status IN ('pending', 'processing');
+CREATE INDEX jobs_unsettled ON jobs (id)
+  WHERE imported = 1 AND settled_cost IS NULL AND status NOT IN ('pending', 'processing');
 
 -- The journal: one row per movement of credits, in one hash chain per owner. Append-only.
 CREATE TABLE entries (
