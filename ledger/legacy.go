@@ -66,21 +66,28 @@ func stillPaid(tx *db.Tx, job *Job, paid []payment) ([]payment, error) {
 func takenEarlier(tx *db.Tx, job *Job) (byLot map[string]int64, total int64, err error) {
 	after, before := legacyRange(job.ID)
 	var p Posting
+	var owner, owned string
 	err = tx.Rows(func() {
+		if owner != job.Owner || owned != job.ID {
+			return
+		}
 		if byLot == nil {
 			byLot = make(map[string]int64)
 		}
 		byLot[p.Lot] += p.Amount
 		total += p.Amount
-	}, `
-		SELECT p.lot_id, p.amount
-		FROM entries e
-		JOIN postings p ON p.entry_id = e.id
-		JOIN lots l ON l.id = p.lot_id AND l.entry_id <> e.id
-		WHERE e.event_key > ? AND e.event_key < ? AND e.job_id = ? AND e.owner = ?`,
-		[]any{after, before, job.ID, job.Owner}, &p.Lot, &p.Amount)
+	}, takenQuery, []any{after, before}, &p.Lot, &p.Amount, &owner, &owned)
 	return byLot, total, err
 }
+
+// takenQuery finds legacy refunds by their keys. Whose they are is compared outside: a condition on the
+// owner would let SQLite read the owner's whole journal instead.
+const takenQuery = `
+SELECT p.lot_id, p.amount, e.owner, e.job_id
+FROM entries e
+JOIN postings p ON p.entry_id = e.id
+JOIN lots l ON l.id = p.lot_id AND l.entry_id <> e.id
+WHERE e.event_key > ? AND e.event_key < ?`
 
 func sumOf(list []payment) (sum int64) {
 	for i := range list {
