@@ -168,7 +168,7 @@ func (a *auditor) auditJobRow(j *Job) {
 }
 
 // auditAttempts checks that a job's attempts are those that the job has counted, and that each says what
-// its last answer said. Attempts that were imported have no answers.
+// its last answer said. Attempts that were imported as submitting or unknown have no answers yet.
 func (a *auditor) auditAttempts() error {
 	err := a.query(checkAttempts, `
 		SELECT x.job_id AS job, x.attempt, 'submission is ' || x.submission || ' with evidence ' || x.evidence

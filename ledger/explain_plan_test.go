@@ -8,8 +8,8 @@ import (
 	"jobledger/db/dbtest"
 )
 
-// TestPlans holds that a settlement and the story of a job are read through indexes only, and that the audit reads the
-// journal and the jobs in order without sorting them.
+// TestPlans holds that a settlement and the story of a job are read through indexes only, and that the
+// audit reads the journal and the jobs in order without sorting them.
 func TestPlans(t *testing.T) {
 	pool, err := sql.Open("sqlite", dbtest.SQLite(t))
 	if err != nil {

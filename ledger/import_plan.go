@@ -55,7 +55,8 @@ func (j *BookJob) ended(unmatched func(*BookRefund, string)) (e ending, at Place
 				j.ID, e.cost, j.Cost, e.returned)
 		}
 	default:
-		e.settled = e.returned == j.Cost
+		// Books that give it a settled cost, which is 0, had settled it: all of its cost came back.
+		e.settled = e.returned == j.Cost || j.SettledCost != nil
 	}
 	if e.settled {
 		e.back = j.Cost - e.cost

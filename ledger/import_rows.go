@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 )
 
 // Place is where a row stands in imported books.
@@ -125,7 +127,23 @@ func (j *BookJob) Check() error {
 	case j.Submission == SubmissionNone && j.Provider+j.UpstreamID != "":
 		return invalid("submission", "is none and the job has a provider or an upstream id")
 	}
-	return nil
+	return checkText("evidence with the upstream id", j.evidence())
+}
+
+// handle tells whether the job can be found by its upstream id. Without a provider nobody knows whose
+// id it is, and two jobs may well have the same one.
+func (j *BookJob) handle() bool { return j.UpstreamID != "" && j.Provider != "" }
+
+// evidence is that of the books, with an upstream id that is no handle.
+func (j *BookJob) evidence() string {
+	if j.UpstreamID == "" || j.handle() {
+		return j.Evidence
+	}
+	text := fmt.Sprintf("upstream id %q of an unknown provider", j.UpstreamID)
+	if j.Evidence != "" {
+		text = j.Evidence + "; " + text
+	}
+	return text
 }
 
 // submission is what the books know of it. Without a word, both handles say that it was accepted.
@@ -152,6 +170,8 @@ func (j *BookJob) metadata(refunds []BookRefund) JSON {
 	b.number(j.Cost)
 	b.optionalTime((*Time)(j.SettledCost))
 	b.optionalTime(j.CreatedAt)
+	refunds = slices.Clone(refunds) // in the order of their refs, whatever the order of the rows
+	slices.SortFunc(refunds, func(a, b BookRefund) int { return cmp.Compare(a.Ref, b.Ref) })
 	for _, r := range refunds {
 		b.text(r.Ref)
 		b.number(r.Amount)

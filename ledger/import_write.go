@@ -149,7 +149,8 @@ func (j *BookJob) job(e *ending, at Time) Job {
 	return job
 }
 
-// insert writes the job and, unless it was never submitted, its one attempt.
+// insert writes the job and, unless it was never submitted, its one attempt. What the books know of the
+// attempt is its first answer, so that nobody changes it later without the audit finding the change.
 func (i *importer) insert(job *Job, j *BookJob) error {
 	_, err := i.tx.Exec(`
 		INSERT INTO jobs (`+jobColumns+`, imported)
@@ -160,16 +161,29 @@ func (i *importer) insert(job *Job, j *BookJob) error {
 		return err
 	}
 	on := Attempt{
-		Job: job.ID, Attempt: 1, Provider: j.Provider, Submission: job.Submission, Evidence: j.Evidence,
-		MarkedAt: job.CreatedAt,
+		Job: job.ID, Attempt: 1, Provider: j.Provider, Submission: job.Submission, MarkedAt: job.CreatedAt,
 	}
-	if j.UpstreamID != "" {
+	if j.handle() {
 		on.UpstreamID = &j.UpstreamID
 	}
-	if job.Submission == SubmissionAccepted || job.Submission == SubmissionRejected {
-		on.ResolvedAt = &job.CreatedAt
+	on.Evidence = j.evidence()
+	if !answered(job.Submission) {
+		return insertAttempt(i.tx, &on)
 	}
-	return insertAttempt(i.tx, &on)
+	on.ResolvedAt = &job.CreatedAt
+	if err := insertAttempt(i.tx, &on); err != nil {
+		return err
+	}
+	_, err = i.tx.Exec(`
+		INSERT INTO answers (`+answerColumns+`)
+		VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?)`,
+		on.Job, on.Attempt, on.Submission, on.Provider, on.UpstreamID, on.Evidence, on.Operator, on.ResolvedAt)
+	return err
+}
+
+// answered tells whether a submission is what an answer said; the others are what is known without one.
+func answered(s Submission) bool {
+	return s == SubmissionAccepted || s == SubmissionRejected || s == SubmissionUncertain
 }
 
 // checkTaken refuses a job whose id, or whose handles, are another's.
@@ -182,7 +196,7 @@ func (i *importer) checkTaken(j *BookJob) (free bool, err error) {
 		i.r.Refuse(j.Place, fail(NotAllowed, "job %q is in the ledger already, of owner %q", j.ID, first.Owner))
 		return false, nil
 	}
-	if j.UpstreamID == "" {
+	if !j.handle() {
 		return true, nil
 	}
 	var other string

@@ -119,7 +119,20 @@ func (s *Source) keepExport(file string, text io.Reader) error {
 
 // Export opens the export that the file is; ok is false if it is none.
 func (s *Source) Export() (open func() (io.ReadCloser, error), ok bool) {
-	return func() (io.ReadCloser, error) { return os.Open(s.export) }, s.export != ""
+	return func() (io.ReadCloser, error) {
+		f, err := os.Open(s.export)
+		if err != nil {
+			return nil, err
+		}
+		text := bufio.NewReader(f)
+		if err := checkEncoding(text); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{text, f}, nil
+	}, s.export != ""
 }
 
 // Books gives the rows, without those of owners of whom a row was refused: what is wrong with the

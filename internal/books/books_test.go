@@ -164,7 +164,7 @@ func TestJSONL(t *testing.T) {
 		ann + `-5}`:                 `1 0; line 1: available: "-5" is not an amount`,
 		ann + `true}`:               "1 0; line 1: available: is neither",
 		`{"type":"balance","owner":"\ud800","available":5}`:  "1 0; line 1: owner: is not valid",
-		strings.Replace(ann, "ann", "a\xff", 1) + "5}":       "1 0; line 1: owner: is not valid",
+		strings.Replace(ann, "ann", "a\xff", 1) + "5}":       "1 0; line 1: line: is not valid",
 		`{"type":"balance","owner":"a\u0000","available":5}`: "1 0; line 1: owner: .*control",
 		`[1]`:                              "1 0; line 1: line: is not a JSON object",
 		`null`:                             "1 0; line 1: line: is not a JSON object",
@@ -229,7 +229,7 @@ var mapped = map[string]struct{ tables, rows []string }{
 	}, []string{
 		"lot ann 1 0 205 205 0 2 2030-01-01T00:00:00.000000Z", "lot ann 2 0 0 1 8 0", "lot ann 3 0 0 4 0 0",
 		"job ann g1 205  completed ", "job ann g2 205  processing ", "job ann g3 5  timed_out  +t2  5",
-		"job ann g4 5  failed  +refund:g4  0",
+		"job ann g4 5  failed  +refund:g4:1  0",
 	}},
 	"seed3": {[]string{
 		"balances: userId,balance / u,9",

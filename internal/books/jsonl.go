@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"jobledger/ledger"
 )
@@ -45,9 +48,12 @@ func (s *Source) readJSONL(ctx context.Context, in io.Reader) error {
 
 // decode reads the values of a JSON object as text, so that an amount reads as it was written.
 func (r *record) decode(line []byte) error {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(line, &object); err != nil || object == nil {
-		return invalid("line", "is not a JSON object")
+	if !utf8.Valid(line) {
+		return invalid("line", "is not valid UTF-8")
+	}
+	object, err := members(line)
+	if err != nil {
+		return err
 	}
 	r.values = make(map[string]string, len(object))
 	for name, raw := range object {
@@ -59,8 +65,8 @@ func (r *record) decode(line []byte) error {
 			if err := json.Unmarshal(raw, &text); err != nil {
 				return invalid(name, "is not a text")
 			}
-			if strings.ContainsRune(text, '\ufffd') && !bytes.Contains(raw, []byte("\ufffd")) {
-				return invalid(name, "is not valid UTF-8")
+			if loneSurrogate(raw) {
+				return invalid(name, "is not valid UTF-8: it has a half of a surrogate pair")
 			}
 		case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
 			text = string(raw)
@@ -74,4 +80,64 @@ func (r *record) decode(line []byte) error {
 		}
 	}
 	return nil
+}
+
+// members splits a JSON object. One that names a member twice, if only in another case, is refused:
+// readers disagree about which of the two counts.
+func members(line []byte) (map[string]json.RawMessage, error) {
+	no := invalid("line", "is not a JSON object")
+	if !json.Valid(line) {
+		return nil, no
+	}
+	in := json.NewDecoder(bytes.NewReader(line))
+	if begin, err := in.Token(); err != nil || begin != json.Delim('{') {
+		return nil, no
+	}
+	object, seen := make(map[string]json.RawMessage), make(map[string]bool)
+	for in.More() {
+		token, err := in.Token()
+		name, ok := token.(string)
+		var raw json.RawMessage
+		if err != nil || !ok || in.Decode(&raw) != nil {
+			return nil, no
+		}
+		folded := strings.ToLower(strings.ToUpper(name))
+		if seen[folded] {
+			return nil, invalid("line", "names %.40q twice", name)
+		}
+		seen[folded], object[name] = true, raw
+	}
+	return object, nil
+}
+
+// loneSurrogate finds an escape in a JSON text that is a half of a surrogate pair without the other
+// half. It stands for no character, and would be read as the replacement character.
+func loneSurrogate(raw []byte) bool {
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		if first := escaped(raw[i:]); utf16.IsSurrogate(first) {
+			i += 6
+			if utf16.DecodeRune(first, escaped(raw[i:])) == utf8.RuneError {
+				return true
+			}
+			i += 5
+			continue
+		}
+		i++ // past what is escaped
+	}
+	return false
+}
+
+// escaped gives the code unit of the escape that a text begins with, or 0.
+func escaped(raw []byte) rune {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
 }

@@ -84,8 +84,9 @@ var mappings = map[string][]table{
 					return &record{}
 				}
 				r := v.take(refundKind, "ref=id", "job=generation_id", "owner=user_id", "amount")
+				r.brief = true
 				if v["id"] == "" {
-					r.set("ref", "refund:"+v["generation_id"])
+					r.numbered = "refund:" + v["generation_id"] + ":"
 				}
 				return r
 			},

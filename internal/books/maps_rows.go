@@ -41,7 +41,7 @@ func asyncJobRow(v values) *record {
 		"succeeded": "completed", "failed": "failed", "canceled": "canceled", "cancelled": "canceled",
 		"timeout": "timed_out", "timed_out": "timed_out",
 	})
-	if r.values["status"] == "completed" {
+	if status := r.values["status"]; status != "pending" && status != "processing" {
 		r.set("settled_cost", v["creditsActual"])
 	}
 	switch outcome := v["submissionOutcome"]; {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +16,12 @@ type record struct {
 	ledger.Place
 	kind   string
 	values map[string]string
-	mapped bool // from a mapping: a refund need not name its owner and amount
-	err    error
+	mapped bool // from a mapping: a refund need not name its job
+	brief  bool // a refund need not name its owner and amount
+	// numbered is what the ref of a row that has none begins with. The number of the row among those that
+	// begin the same follows, so that no two of them are taken for one.
+	numbered string
+	err      error
 }
 
 // The kinds of rows.
@@ -59,6 +64,13 @@ func (s *Source) add(ctx context.Context, r *record) error {
 		return err
 	}
 	s.Rows++
+	if r.numbered != "" {
+		n, err := s.stage.number(r.numbered)
+		if err != nil {
+			return err
+		}
+		r.set("ref", r.numbered+strconv.FormatInt(n, 10))
+	}
 	row, err := r.row()
 	if err == nil {
 		var known bool
@@ -156,11 +168,13 @@ func (r *record) job() *ledger.BookJob {
 
 func (r *record) refund() *ledger.BookRefund {
 	f := &ledger.BookRefund{Ref: r.values["ref"], Job: r.values["job"], Owner: r.values["owner"]}
-	if !r.mapped || r.values["amount"] != "" {
+	if !r.brief || r.values["amount"] != "" {
 		f.Amount = r.amount("amount")
 	}
 	if !r.mapped {
 		r.fail(ledger.CheckID("job", f.Job))
+	}
+	if !r.brief {
 		r.fail(ledger.CheckID("owner", f.Owner))
 	}
 	return f

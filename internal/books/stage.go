@@ -18,7 +18,7 @@ type stage struct {
 	ctx  context.Context
 	pool *sql.DB
 	conn *sql.Conn // the database is the connection's own
-	stmt struct{ insert, first, taint, owners, figures, jobs *sql.Stmt }
+	stmt struct{ insert, first, taint, number, owners, figures, jobs *sql.Stmt }
 }
 
 const stageSchema = `
@@ -32,6 +32,7 @@ CREATE TABLE rows (
 ) STRICT;
 CREATE UNIQUE INDEX rows_key ON rows (kind, key);
 CREATE TABLE tainted (owner TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE numbers (prefix TEXT NOT NULL PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 BEGIN`
 
 // The kinds are indexes in kinds: 0 balance, 1 lot, 2 job, 3 refund.
@@ -57,6 +58,7 @@ func newStage(ctx context.Context) (s *stage, err error) {
 			ON CONFLICT DO NOTHING`},
 		{&s.stmt.first, `SELECT part, line, content FROM rows WHERE kind = ? AND key = ?`},
 		{&s.stmt.taint, `INSERT INTO tainted VALUES (?) ON CONFLICT DO NOTHING`},
+		{&s.stmt.number, `INSERT INTO numbers VALUES (?, 1) ON CONFLICT DO UPDATE SET n = n + 1 RETURNING n`},
 	} {
 		if err == nil {
 			*p.into, err = s.conn.PrepareContext(ctx, p.query)
@@ -106,6 +108,14 @@ func (s *stage) add(r *staged) (known bool, err error) {
 func (s *stage) taint(owner string) error {
 	_, err := s.stmt.taint.ExecContext(s.ctx, owner)
 	return err
+}
+
+// number counts the rows whose refs begin with a prefix, from 1.
+func (s *stage) number(prefix string) (n int64, err error) {
+	if err = s.stmt.number.QueryRowContext(s.ctx, prefix).Scan(&n); err != nil {
+		err = fmt.Errorf("sort the rows: %w", err)
+	}
+	return n, err
 }
 
 // finish sorts what was added.

@@ -114,7 +114,19 @@ func (s *Source) readTable(ctx context.Context, tx *sql.Tx, file string, t *tabl
 	}
 	// A + in front makes an expression of a column: the driver then gives what is stored, whatever type
 	// the column says it has.
-	rows, err := tx.QueryContext(ctx, `SELECT +"`+strings.Join(columns, `", +"`)+`" FROM "`+t.name+`"`)
+	query := `SELECT +"` + strings.Join(columns, `", +"`) + `" FROM "` + t.name + `"`
+	var numbered bool
+	err = tx.QueryRowContext(ctx, `
+		SELECT EXISTS (SELECT 1 FROM pragma_table_list
+		               WHERE schema = 'main' AND name = ? COLLATE NOCASE AND type = 'table' AND wr = 0)`,
+		t.name).Scan(&numbered)
+	if err != nil {
+		return fmt.Errorf("read %s of %s: %w", t.name, file, err)
+	}
+	if numbered {
+		query += ` ORDER BY _rowid_` // or else an index would decide the order
+	}
+	rows, err := tx.QueryContext(ctx, query)
 	if err != nil {
 		return fmt.Errorf("read %s of %s: %w", t.name, file, err)
 	}
