@@ -59,20 +59,29 @@ func note(c *cli.Context, format string, args ...any) {
 
 // printEntries writes journal lines: those of one owner with the balance after each.
 func printEntries(w io.Writer, list []ledger.Entry, oneOwner bool) {
-	if !oneOwner {
-		t := newTable("time", "owner", "#seq", "kind", "#amount", "job")
-		for i := range list {
-			e := &list[i]
-			t.AppendRow([]any{clock(&e.RecordedAt, ""), e.Owner, e.Seq, e.Kind, e.Amount, jobOf(e)})
-		}
-		printTable(w, t)
+	if oneOwner {
+		printJournal(w, list, "job")
 		return
 	}
-	t := newTable("#seq", "kind", "#amount", "#available", "#held", "#used", "#expired", "time", "job")
+	t := newTable("time", "owner", "#seq", "kind", "#amount", "job")
 	for i := range list {
 		e := &list[i]
-		t.AppendRow([]any{e.Seq, e.Kind, e.Amount, e.AvailableAfter, e.HeldAfter, e.UsedAfter, e.ExpiredAfter,
-			clock(&e.RecordedAt, ""), jobOf(e)})
+		t.AppendRow([]any{clock(&e.RecordedAt, ""), e.Owner, e.Seq, e.Kind, e.Amount, jobOf(e)})
+	}
+	printTable(w, t)
+}
+
+// printJournal writes one owner's journal lines, and with each its job where more is "job". The lines of
+// one job need not repeat its id, which may be long.
+func printJournal(w io.Writer, list []ledger.Entry, more ...string) {
+	columns := []string{"#seq", "kind", "#amount", "#available", "#held", "#used", "#expired", "time"}
+	columns = append(columns, more...)
+	t := newTable(columns...)
+	for i := range list {
+		e := &list[i]
+		row := []any{e.Seq, e.Kind, e.Amount, e.AvailableAfter, e.HeldAfter, e.UsedAfter, e.ExpiredAfter,
+			clock(&e.RecordedAt, ""), jobOf(e)}
+		t.AppendRow(row[:len(columns)])
 	}
 	printTable(w, t)
 }

@@ -295,7 +295,7 @@ func printStory(w io.Writer, s *ledger.Story) {
 		}
 	}
 	if heading("Its entries:", len(s.Entries)) {
-		printEntries(w, s.Entries, true)
+		printJournal(w, s.Entries)
 	}
 	if heading("Its lots:", len(s.Lots)) {
 		printLots(w, s.Lots)
