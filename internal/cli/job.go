@@ -98,13 +98,7 @@ func jobShowCommand() *cli.Command {
 }
 
 func runJobShow(c *cli.Context) error {
-	id := c.Args().First()
-	if err := ledger.CheckID("id", id); err != nil {
-		return err
-	}
-	story, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Story, error) {
-		return l.Explain(ctx, id)
-	})
+	story, err := storyOf(c)
 	if err != nil {
 		return err
 	}
@@ -117,6 +111,17 @@ func runJobShow(c *cli.Context) error {
 			fmt.Fprintln(w)
 			printAttempts(w, story.Attempts)
 		}
+	})
+}
+
+// storyOf reads all that the ledger knows of the job that the command names.
+func storyOf(c *cli.Context) (ledger.Story, error) {
+	id := c.Args().First()
+	if err := ledger.CheckID("id", id); err != nil {
+		return ledger.Story{}, err
+	}
+	return with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Story, error) {
+		return l.Explain(ctx, id)
 	})
 }
 
@@ -258,13 +263,7 @@ func jobExplainCommand() *cli.Command {
 }
 
 func runJobExplain(c *cli.Context) error {
-	id := c.Args().First()
-	if err := ledger.CheckID("id", id); err != nil {
-		return err
-	}
-	story, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Story, error) {
-		return l.Explain(ctx, id)
-	})
+	story, err := storyOf(c)
 	if err != nil {
 		return err
 	}

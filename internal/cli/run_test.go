@@ -250,6 +250,32 @@ func statement(t *testing.T, path, query string) {
 	}
 }
 
+// A sweep that meets a contradiction says so on both streams, exits with 8, and has done the rest.
+func TestSweepNamesContradictions(t *testing.T) {
+	path := dbtest.SQLite(t)
+	for _, line := range []string{
+		"grant alice 10 --key a", "grant bob 10 --key b",
+		"job create bad --owner alice --cost 3 --deadline 1ms",
+		"job create good --owner bob --cost 3 --deadline 1ms",
+	} {
+		if _, stderr, exit := run(t, path, line); exit != 0 {
+			t.Fatalf("%s: exit %d: %s", line, exit, stderr)
+		}
+	}
+	statement(t, path, `INSERT INTO entries SELECT 'x', 'job-refund:bad', owner, 99, 'refund', amount, job_id,
+		available_after, held_after, used_after, expired_after, reason, metadata, occurred_at, recorded_at, hash
+		FROM entries WHERE event_key = 'job-hold:bad'`)
+	stdout, stderr, exit := run(t, path, "sweep")
+	if exit != 8 || !strings.Contains(stdout, "jobs timed out: 1") ||
+		!strings.Contains(stdout, `left alone: job "bad"`) ||
+		!strings.HasPrefix(stderr, "jobledger: sweep: contradictions left alone: 1, the first: ") {
+		t.Errorf("exit %d, stdout %q, stderr %q", exit, stdout, stderr)
+	}
+	if stdout, _, _ := run(t, path, "balance bob"); !strings.Contains(stdout, "10     0") {
+		t.Errorf("bob has %q", stdout)
+	}
+}
+
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {

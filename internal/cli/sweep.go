@@ -32,7 +32,7 @@ func runSweep(c *cli.Context) error {
 	if n := len(total.Inconsistent); n > 0 {
 		return &ledger.Error{
 			Code:    ledger.Inconsistent,
-			Message: fmt.Sprintf("sweep: left %d contradictions alone, the first: %s", n, total.Inconsistent[0]),
+			Message: fmt.Sprintf("sweep: contradictions left alone: %d, the first: %s", n, total.Inconsistent[0]),
 		}
 	}
 	return nil
