@@ -107,8 +107,12 @@ func TestB130Killed(t *testing.T) {
 
 // B131: a signal ends an import soon, with nothing half done, and the next one completes.
 func TestB131Interrupted(t *testing.T) {
-	file := rowsOf(t, 10_000)
 	dbtest.Each(t, func(t *testing.T, dsn string) {
+		rows := 20_000 // enough that none of the imports below has time to end
+		if strings.HasPrefix(dsn, "postgres") {
+			rows = 4_000
+		}
+		file := rowsOf(t, rows/2)
 		for i, after := range []time.Duration{150, 400, 1000, 1500} {
 			signal := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
 			c := exec.CommandContext(t.Context(), "jobledger", "--db", dsn, "import", file)
@@ -133,7 +137,8 @@ func TestB131Interrupted(t *testing.T) {
 			}
 		}
 		must(t, dsn, "import", file)
-		if o := must(t, dsn, "import", file, "--json"); !strings.Contains(o, `"imported":0,"replayed":20000,`) {
+		again := fmt.Sprintf(`"imported":0,"replayed":%d,`, rows)
+		if o := must(t, dsn, "import", file, "--json"); !strings.Contains(o, again) {
 			t.Errorf("imported again: %s", o)
 		}
 		must(t, dsn, "audit")

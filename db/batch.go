@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -12,7 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// writer owns the one connection that writes, and the statements prepared on it.
+// writer owns one connection that writes, and the statements prepared on it.
 type writer struct {
 	db         *DB
 	conn       *sqlx.Conn
@@ -20,7 +21,8 @@ type writer struct {
 }
 
 // attempt runs a batch in one transaction and answers its operations. It returns those that must
-// run again: when the transaction itself breaks, only the operation it broke under is answered.
+// run again: when the transaction itself breaks, only the operation it broke under is answered, and
+// not even that if another transaction was in the way.
 //
 // The statements run under the writer's own context, not a caller's: a caller who leaves must not
 // undo the work of its neighbours.
@@ -31,22 +33,61 @@ func (w *writer) attempt(batch []*operation) (again []*operation) {
 	}
 	errs := make([]error, len(batch))
 	for i, o := range batch {
-		var broken bool
-		errs[i], broken = w.operate(o)
-		if broken {
-			w.discard()
+		var over bool
+		errs[i], over = w.operate(o)
+		switch {
+		case over && w.repeats(o, errs[i]):
+			return batch
+		case over:
 			o.done <- errs[i]
 			return append(batch[:i:i], batch[i+1:]...)
 		}
 	}
-	if err := w.tx().control("COMMIT"); err != nil {
-		w.discard()
-		err = unknown(err)
-		answer(batch, func(i int) error { return either(errs[i], err) })
-		return nil
+	if err := w.commit(); err != nil {
+		return w.failCommit(batch, errs, err)
 	}
 	answer(batch, func(i int) error { return errs[i] })
 	return nil
+}
+
+// commit commits the transaction.
+func (w *writer) commit() error {
+	tx := w.tx()
+	return tx.guard("COMMIT", func() error { return w.db.engine.commit(tx.ctx, w.conn) })
+}
+
+// failCommit answers a batch whose COMMIT failed. Only where the server said that it rolled back may
+// the operations run again.
+func (w *writer) failCommit(batch []*operation, errs []error, err error) (again []*operation) {
+	w.discard()
+	if !w.db.engine.rolledBack(err) {
+		err = unknown(err)
+	}
+	for i, o := range batch {
+		if errs[i] == nil && w.repeats(o, err) {
+			again = append(again, o)
+		} else {
+			o.done <- either(errs[i], err)
+		}
+	}
+	return again
+}
+
+// The pause before an operation runs again is a random part of a bound that doubles.
+const (
+	repeatPauseMin = 5 * time.Millisecond
+	repeatPauseMax = 500 * time.Millisecond
+)
+
+// repeats reports whether an operation that was rolled back with an error runs again, and pauses
+// before it does.
+func (w *writer) repeats(o *operation, err error) bool {
+	if o.repeats >= w.db.engine.conflict(err) || time.Since(o.began) > w.db.options.BusyWait {
+		return false
+	}
+	time.Sleep(rand.N(min(repeatPauseMin<<o.repeats, repeatPauseMax)))
+	o.repeats++
+	return true
 }
 
 func answer(batch []*operation, result func(int) error) {
@@ -63,36 +104,47 @@ func either(own, commit error) error {
 	return commit
 }
 
-// operate runs one operation inside its savepoint. broken means that the whole transaction is lost.
-func (w *writer) operate(o *operation) (err error, broken bool) {
+// operate runs one operation, inside its savepoint where operations share a transaction. over means
+// that the transaction is: it was rolled back, or is lost with its connection.
+func (w *writer) operate(o *operation) (err error, over bool) {
 	if !o.take() {
 		return nil, false // its caller left, and knows that nothing was written
 	}
 	tx := w.tx()
-	tx.now = w.db.now()
-	if err := tx.control("SAVEPOINT operation"); err != nil {
-		return err, true
-	}
-	if err := call(o.fn, tx); err != nil {
-		// Some failures, such as a full disk, make SQLite roll back everything: then this fails too.
-		if tx.control("ROLLBACK TO operation") != nil || tx.control("RELEASE operation") != nil {
-			return err, true
+	tx.now, tx.repeats = w.db.now(), o.repeats
+	if w.db.engine.batchMax == 1 {
+		if err = call(o.fn, tx); err != nil && tx.control("ROLLBACK") != nil {
+			w.discard()
 		}
-		return err, false
+		return err, err != nil
 	}
-	if err := tx.control("RELEASE operation"); err != nil {
+	if err := tx.control("SAVEPOINT operation"); err != nil {
+		w.discard()
 		return err, true
 	}
-	return nil, false
+	err = call(o.fn, tx)
+	// Some failures, such as a full disk, make SQLite roll back everything: then this fails too.
+	if err != nil && tx.control("ROLLBACK TO operation") != nil {
+		w.discard()
+		return err, true
+	}
+	if release := tx.control("RELEASE operation"); release != nil {
+		w.discard()
+		return cmp.Or(err, release), true
+	}
+	return err, false
 }
 
 // take marks an operation as begun, again if it runs again. It fails if the caller withdrew it.
 func (o *operation) take() bool {
-	return o.state.CompareAndSwap(waiting, taken) || o.state.Load() == taken
+	if o.state.CompareAndSwap(waiting, taken) {
+		o.began = time.Now()
+	}
+	return o.state.Load() == taken
 }
 
 // call runs fn and turns its panic into an error. A panic inside the driver passes: what state it
-// left behind is unknown, and only a restart recovers that.
+// left behind is unknown, and only a restart recovers that. A conflict is one even if fn got over it.
 func call(fn func(*Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if tx.driving {
@@ -102,33 +154,32 @@ func call(fn func(*Tx) error, tx *Tx) (err error) {
 			err = &PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	return fn(tx)
+	return cmp.Or(tx.conflict, fn(tx))
 }
 
 func (w *writer) tx() *Tx {
 	return &Tx{
 		ctx:       context.Background(),
 		engine:    w.db.engine,
+		conn:      w.conn,
 		prepare:   w.prepare,
 		intercept: w.db.options.Intercept,
 	}
 }
 
-// The pauses between tries for the lock: the first is short, because another process's commit
-// takes about a millisecond, and each is jittered so that waiters do not march in step.
-const (
-	pauseMin = 100 * time.Microsecond
-	pauseMax = 4 * time.Millisecond
-)
+// pauseMin is the first pause between tries for the lock. It is short, because another process's
+// commit takes about a millisecond; each is jittered so that waiters do not march in step.
+const pauseMin = 100 * time.Microsecond
 
-// begin opens the transaction, waiting for other processes no longer than BusyWait and than a caller
-// of the batch is there, and checks that the schema is still the one that this binary knows.
+// begin opens the transaction, waiting for other processes, or a server that is not there, no longer
+// than BusyWait and than a caller of the batch is there, and checks that the schema is still the one
+// that this binary knows.
 func (w *writer) begin(batch []*operation) error {
 	deadline := time.Now().Add(w.db.options.BusyWait)
-	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+	for pause := pauseMin; ; pause = min(2*pause, w.db.engine.pauseMax) {
 		err := w.tryBegin()
 		if err == nil {
-			return w.checkVersion()
+			err = w.checkVersion()
 		}
 		deserted := !slices.ContainsFunc(batch, func(o *operation) bool { return o.state.Load() != withdrawn })
 		if !errors.Is(err, ErrBusy) || deserted || time.Now().After(deadline) {
@@ -146,9 +197,9 @@ func (w *writer) tryBegin() error {
 	if errors.Is(err, ErrReadOnly) {
 		err = &Error{Kind: ErrReadOnly, Reason: w.db.name + " is read-only"}
 	}
-	// A lock that is taken leaves the connection as it was. After any other error it may be inside
-	// a transaction, and must not be used again.
-	if err != nil && !errors.Is(err, ErrBusy) {
+	// A lock that is taken leaves a SQLite connection as it was. After any other error it may be
+	// inside a transaction, and must not be used again.
+	if err != nil && !w.db.engine.keeps(err) {
 		w.discard()
 	}
 	return err
@@ -177,8 +228,10 @@ func (w *writer) connect() error {
 	}
 	w.conn = conn
 	w.statements = make(map[string]*sqlx.Stmt)
-	err = w.db.engine.check(context.Background(), conn, w.db.name)
-	if err == nil {
+	if w.db.engine.check != nil {
+		err = w.db.engine.check(context.Background(), conn, w.db.name)
+	}
+	if err == nil && w.db.engine.prepare != "" {
 		err = w.tx().control(w.db.engine.prepare)
 	}
 	if err != nil {

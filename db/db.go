@@ -2,8 +2,8 @@
 // transactions. It knows no word of the ledger.
 //
 // There are two ways in. [DB.Write] runs a function inside a transaction that is committed durably
-// before Write returns; waiting calls share one commit. [DB.Read] runs a function on one consistent
-// snapshot. Queries use ? placeholders and only SQL that every engine shares.
+// before Write returns; on SQLite, waiting calls share one commit. [DB.Read] runs a function on one
+// consistent snapshot. Queries use ? placeholders and only SQL that every engine shares.
 package db
 
 import (
@@ -17,6 +17,9 @@ import (
 
 // BatchMax is the largest number of operations that share one commit, and the default.
 const BatchMax = 64
+
+// WritersMax is the largest number of transactions that write at once, and the default.
+const WritersMax = 8
 
 const (
 	queueMax        = 256              // operations that wait for the writer before callers block
@@ -32,7 +35,11 @@ type Options struct {
 	// BusyWait bounds the wait for another process's lock; default 10 s. After it: [ErrBusy].
 	BusyWait time.Duration
 
-	// BatchMax bounds the operations in one commit, 1 to 64; default 64.
+	// Writers bounds the transactions that write at once on PostgreSQL, 1 to 8; default 8. SQLite has
+	// one writer.
+	Writers int
+
+	// BatchMax bounds the operations in one commit on SQLite, 1 to 64; default 64.
 	BatchMax int
 
 	// Intercept, if set, is called around every statement of a Write, BEGIN and COMMIT included.
@@ -53,7 +60,7 @@ const (
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
 	engine  *engine
-	name    string // the file
+	name    string // of the database, as it may be shown
 	readers *sqlx.DB
 	writers *sqlx.DB
 	options Options
@@ -61,30 +68,68 @@ type DB struct {
 	mutex  sync.RWMutex // guards closed against a send on queue
 	closed bool
 	queue  chan *operation
-	idle   chan struct{} // closed when the writer has ended
+	busy   sync.WaitGroup // the writers
 }
 
 // engine is all that differs between database engines.
 type engine struct {
 	name     string
-	begin    string // opens a write transaction
-	lock     string // suffix of a SELECT that locks its rows until the commit
-	prepare  string // run once on each new write connection
-	classify func(error) error
-	check    func(ctx context.Context, conn *sqlx.Conn, name string) error // a new write connection
+	begin    string        // opens a write transaction
+	read     string        // opens a snapshot that cannot write
+	lock     string        // suffix of a SELECT that locks its rows until the commit; empty: begin locked all
+	prepare  string        // run once on each new write connection; may be empty
+	prepares bool          // statements are prepared here; else the driver keeps them
+	batchMax int           // operations that share one commit
+	writers  int           // transactions that write at once
+	pauseMax time.Duration // between tries for the lock, or for a connection
+
+	classify   func(error) error
+	check      checkFunc // a new write connection; may be nil
+	commit     func(context.Context, *sqlx.Conn) error
+	keeps      func(error) bool // a BEGIN that failed so has left its connection as it was
+	conflict   func(error) int  // how often to try again, since another transaction was in the way
+	rolledBack func(error) bool // a COMMIT that failed so has certainly written nothing
 }
 
-// Engine names the database engine: "sqlite".
+type checkFunc func(ctx context.Context, conn *sqlx.Conn, name string) error
+
+// Engine names the database engine: "sqlite" or "postgres".
 func (d *DB) Engine() string { return d.engine.name }
 
 // SchemaVersion is the schema that this binary works with.
 func SchemaVersion() int { return len(sqliteMigrations) }
 
 // Open opens an existing database, after applying migrations that it lacks. It never creates one.
+// The DSN is the path of a SQLite file, or the URL of a PostgreSQL database: postgres://...
 //
-// A file that is missing, empty, damaged or not a jobledger database gives [ErrNoLedger]; one
-// written by a newer binary gives [ErrNewer]. Neither is changed.
+// What is missing, empty, damaged or not a jobledger database gives [ErrNoLedger]; what was written
+// by a newer binary gives [ErrNewer]. Neither is changed. [ErrBusy]: the server cannot be reached.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
+	o = o.withDefaults()
+	e, open := &sqliteEngine, openSQLite
+	if isPostgres(dsn) {
+		e, open = &postgresEngine, openPostgres
+	}
+	name, readers, writers, err := open(ctx, dsn, o)
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{
+		engine:  e,
+		name:    name,
+		readers: readers,
+		writers: writers,
+		options: o,
+		queue:   make(chan *operation, queueMax),
+	}
+	d.options.BatchMax = min(o.BatchMax, e.batchMax)
+	for range min(e.writers, o.Writers) {
+		d.busy.Go(d.writeLoop)
+	}
+	return d, nil
+}
+
+func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -94,30 +139,20 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	if o.BatchMax <= 0 || o.BatchMax > BatchMax {
 		o.BatchMax = BatchMax
 	}
-	name, readers, writers, err := openSQLite(ctx, dsn, o)
-	if err != nil {
-		return nil, err
+	if o.Writers <= 0 {
+		o.Writers = WritersMax
 	}
-	d := &DB{
-		engine:  &sqliteEngine,
-		name:    name,
-		readers: readers,
-		writers: writers,
-		options: o,
-		queue:   make(chan *operation, queueMax),
-		idle:    make(chan struct{}),
-	}
-	go d.writeLoop()
-	return d, nil
+	return o
 }
 
-// Create makes a new database, readable by its owner only, with the current schema. If there is a
-// jobledger database already, it does nothing and reports created = false.
+// Create makes a new database with the current schema: a SQLite file that only its owner can read, or
+// the tables in an existing, empty PostgreSQL database. If there is a jobledger database already, it
+// does nothing and reports created = false.
 func Create(ctx context.Context, dsn string, o Options) (created bool, err error) {
-	if o.Clock == nil {
-		o.Clock = time.Now
+	if isPostgres(dsn) {
+		return createPostgres(ctx, dsn, o.withDefaults())
 	}
-	return createSQLite(ctx, dsn, o)
+	return createSQLite(ctx, dsn, o.withDefaults())
 }
 
 // Close finishes the writes already accepted, refuses new ones and closes the database.
@@ -130,7 +165,7 @@ func (d *DB) Close() error {
 	d.closed = true
 	close(d.queue)
 	d.mutex.Unlock()
-	<-d.idle
+	d.busy.Wait()
 	return errors.Join(d.readers.Close(), d.writers.Close())
 }
 
@@ -142,16 +177,12 @@ func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	if closed {
 		return ErrClosed
 	}
-	conn, err := d.readers.Connx(ctx)
+	tx := &Tx{ctx: ctx, engine: d.engine, now: d.now(), once: true}
+	conn, err := d.beginRead(tx)
 	if err != nil {
-		return d.engine.classify(err)
-	}
-	defer conn.Close()
-	tx := &Tx{ctx: ctx, engine: d.engine, now: d.now(), prepare: conn.PreparexContext, once: true}
-	if err := tx.control("BEGIN"); err != nil {
-		discard(conn)
 		return err
 	}
+	defer conn.Close()
 	defer func() {
 		// The caller's context may be over by now; the snapshot must end all the same.
 		if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
@@ -159,6 +190,27 @@ func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 		}
 	}()
 	return fn(tx)
+}
+
+// beginRead opens a snapshot for tx. A server that was restarted has left dead connections in the
+// pool; nothing was read yet, so each gives way to the next, and the last is a new one.
+func (d *DB) beginRead(tx *Tx) (conn *sqlx.Conn, err error) {
+	for range readersMax + 1 {
+		if conn, err = d.readers.Connx(tx.ctx); err != nil {
+			return nil, d.engine.classify(err)
+		}
+		tx.conn = conn
+		tx.prepare = conn.PreparexContext
+		if err = tx.control(d.engine.read); err == nil {
+			return conn, nil
+		}
+		discard(conn)
+		conn.Close()
+		if !errors.Is(err, ErrBusy) {
+			break
+		}
+	}
+	return nil, err
 }
 
 // now is the clock's time in microseconds UTC.

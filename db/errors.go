@@ -9,7 +9,8 @@ import (
 
 // The kinds of errors. A caller tells them apart with errors.Is; the text is for people.
 var (
-	// ErrBusy: another process held the lock for longer than the bound, or the disk is full.
+	// ErrBusy: another process held the lock for longer than the bound, the disk is full, or the server
+	// cannot be reached.
 	// Nothing was written; it is safe to try again.
 	ErrBusy = errors.New("the database is busy")
 	// ErrOutcomeUnknown: the commit may or may not have happened. Only the same operation again,
@@ -19,7 +20,7 @@ var (
 	ErrNoLedger = errors.New("no ledger")
 	// ErrNewer: the database was written by a newer binary, or migrated while this one ran.
 	ErrNewer = errors.New("the database is newer than this binary")
-	// ErrReadOnly: the file or its directory cannot be written.
+	// ErrReadOnly: the file or its directory, or the server, cannot be written.
 	ErrReadOnly = errors.New("the database is read-only")
 	// ErrIO: the disk failed to read or write.
 	ErrIO = errors.New("the disk failed")
@@ -64,6 +65,16 @@ type PanicError struct {
 
 // Error gives the value of the panic, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// changed is an error that another transaction may have brought about.
+type changed struct{ error }
+
+func (c changed) Unwrap() error { return c.error }
+
+// Changed marks the error of an operation that finds something written which, when it looked before,
+// was not there. Where another transaction can have written it between two statements of this one,
+// the operation is run again; if it comes to the same, or nobody can have, err is its answer.
+func Changed(err error) error { return changed{err} }
 
 // unknown marks an error after which nobody can tell whether the commit happened.
 func unknown(err error) error { return &Error{Kind: ErrOutcomeUnknown, Err: err} }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jobledger/db"
+	"jobledger/db/dbtest"
 )
 
 var errOwn = errors.New("the operation's own error")
@@ -33,10 +34,19 @@ func open(t *testing.T, dsn string, o db.Options) *db.DB {
 
 func reopen(t *testing.T, dsn string, o db.Options) *db.DB {
 	t.Helper()
+	if o.Writers == 0 {
+		o.Writers = 1 // so that what waits behind one operation makes one batch
+	}
 	d, err := db.Open(t.Context(), dsn, o)
 	must(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
+}
+
+// sharing runs fn on the engines on which operations share a commit.
+func sharing(t *testing.T, fn func(t *testing.T, dsn string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { fn(t, dbtest.SQLite(t)) })
 }
 
 func must(t *testing.T, err error) {

@@ -12,7 +12,7 @@ import (
 // A caller who leaves while another process has the lock leaves at once, knows that nothing was
 // written, and does not keep Close waiting.
 func TestLeavingWhileLocked(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, dsn string) {
+	sharing(t, func(t *testing.T, dsn string) {
 		other, d := open(t, dsn, db.Options{}), reopen(t, dsn, db.Options{BusyWait: time.Minute})
 		release := hold(t, other)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -12,7 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-//go:embed sqlite/*.sql
+//go:embed sqlite/*.sql postgres/*.sql
 var migrationFiles embed.FS
 
 // migration is one file of a folder of migrations. Its version is its place in the folder.
@@ -20,7 +20,11 @@ type migration struct {
 	name, text, checksum string
 }
 
-var sqliteMigrations = mustLoad("sqlite")
+// The migrations of the engines: the same versions and file names, each in its engine's SQL.
+var (
+	sqliteMigrations   = mustLoad("sqlite")
+	postgresMigrations = mustLoad("postgres")
+)
 
 func mustLoad(folder string) []migration {
 	files, err := fs.ReadDir(migrationFiles, folder)
@@ -74,9 +78,9 @@ func migrate(ctx context.Context, conn *sqlx.Conn, list []migration, now int64) 
 		if _, err := conn.ExecContext(ctx, list[i].text); err != nil {
 			return fmt.Errorf("migration %s: %w", list[i].name, err)
 		}
-		const insert = `
+		insert := conn.Rebind(`
 			INSERT INTO schema_migrations (version, name, checksum, applied_at)
-			VALUES (?, ?, ?, ?)`
+			VALUES (?, ?, ?, ?)`)
 		if _, err := conn.ExecContext(ctx, insert, i+1, list[i].name, list[i].checksum, now); err != nil {
 			return fmt.Errorf("migration %s: %w", list[i].name, err)
 		}

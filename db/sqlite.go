@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"modernc.org/sqlite"
@@ -17,13 +18,31 @@ import (
 const applicationID = 0x4a424c47
 
 var sqliteEngine = engine{
-	name:  "sqlite",
-	begin: "BEGIN IMMEDIATE",
+	name:     "sqlite",
+	prepares: true,
+	begin:    "BEGIN IMMEDIATE",
+	read:     "BEGIN",
+	writers:  1,
+	batchMax: BatchMax,
+	pauseMax: 4 * time.Millisecond, // a commit of another process takes about one
 	// The connection was opened with a busy_timeout. From here on the waiting is ours: SQLite sleeps
 	// up to 100 ms between tries, and a commit of another process takes about one.
-	prepare:  "PRAGMA busy_timeout = 0",
-	classify: classifySQLite,
-	check:    checkWriter,
+	prepare:    "PRAGMA busy_timeout = 0",
+	classify:   classifySQLite,
+	check:      checkWriter,
+	keeps:      func(err error) bool { return errors.Is(err, ErrBusy) },
+	commit:     execCommit,
+	conflict:   func(error) int { return 0 },
+	rolledBack: never,
+}
+
+// never: a writer that has SQLite's lock has the database to itself, and the answer to a COMMIT
+// does not tell what reached the disk.
+func never(error) bool { return false }
+
+func execCommit(ctx context.Context, conn *sqlx.Conn) error {
+	_, err := conn.ExecContext(ctx, "COMMIT")
+	return err
 }
 
 func init() {
@@ -126,7 +145,8 @@ func sqlitePath(dsn string) (string, error) {
 		return "", refuse("%q is not the name of a file", dsn)
 	}
 	if scheme, _, found := strings.Cut(dsn, "://"); found {
-		return "", refuse("%s:// is not a kind of database that this binary knows: name a file", scheme)
+		return "", refuse("%s:// is not a kind of database that this binary knows: "+
+			"name a file or a postgres:// URL", scheme)
 	}
 	path, err := filepath.Abs(dsn)
 	if err != nil {
@@ -264,7 +284,7 @@ func migrateSQLite(ctx context.Context, pool *sqlx.DB, now int64) (err error) {
 	}
 	err = migrate(ctx, conn, sqliteMigrations, now)
 	if err == nil {
-		_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(sqliteMigrations)))
+		_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", SchemaVersion()))
 	}
 	if err == nil {
 		_, err = conn.ExecContext(ctx, "COMMIT")

@@ -15,10 +15,14 @@ type Tx struct {
 	ctx       context.Context
 	engine    *engine
 	now       int64
+	conn      *sqlx.Conn
 	prepare   func(ctx context.Context, query string) (*sqlx.Stmt, error)
 	once      bool // statements are closed after their first use
 	intercept func(When, string) error
 	driving   bool // a driver call is under way: a panic now is the driver's
+
+	repeats  int   // times that this operation ran before
+	conflict error // what it met in a Try and has to run again for
 }
 
 // Now is the time of this operation, in microseconds UTC; it does not move while the operation runs.
@@ -27,7 +31,7 @@ func (t *Tx) Now() int64 { return t.now }
 // Get scans the first row of a query into dest, a struct or a single value. found is false, and
 // dest unchanged, if there is no row. Ignore dest when there is an error.
 func (t *Tx) Get(dest any, query string, args ...any) (found bool, err error) {
-	err = t.run(query, func(s *sqlx.Stmt) error { return s.GetContext(t.ctx, dest, args...) })
+	err = t.run(query, func(s statement) error { return s.GetContext(t.ctx, dest, args...) })
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -37,22 +41,17 @@ func (t *Tx) Get(dest any, query string, args ...any) (found bool, err error) {
 // Row scans the columns of a query's first row into dest, one by one. It is Get for the hot paths,
 // without its cost per column.
 func (t *Tx) Row(query string, args []any, dest ...any) (found bool, err error) {
-	err = t.run(query, func(s *sqlx.Stmt) error { return s.QueryRowContext(t.ctx, args...).Scan(dest...) })
+	err = t.run(query, func(s statement) error { return s.QueryRowContext(t.ctx, args...).Scan(dest...) })
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// RowLocked is Row, and keeps the row from changing before the commit.
-func (t *Tx) RowLocked(query string, args []any, dest ...any) (found bool, err error) {
-	return t.Row(query+t.engine.lock, args, dest...)
-}
-
 // Rows scans the columns of each row of a query into dest, one by one, and then calls next. It is
 // Select for the hot paths. next must not use t.
 func (t *Tx) Rows(next func(), query string, args []any, dest ...any) error {
-	return t.run(query, func(s *sqlx.Stmt) error {
+	return t.run(query, func(s statement) error {
 		rows, err := s.QueryContext(t.ctx, args...)
 		if err != nil {
 			return err
@@ -70,19 +69,28 @@ func (t *Tx) Rows(next func(), query string, args []any, dest ...any) error {
 	})
 }
 
-// GetLocked is Get, and keeps the row from changing before the commit.
-func (t *Tx) GetLocked(dest any, query string, args ...any) (found bool, err error) {
-	return t.Get(dest, query+t.engine.lock, args...)
+// Lock keeps the rows of a query from changing before the commit, and waits for those who change
+// them now. What is decided by these rows, or guarded by them, must be read after it, by another
+// statement: a statement sees what was there when it began, and Lock may have waited. Every
+// operation locks in one order, so that no two wait for each other.
+//
+// Where a transaction has the database to itself, as in SQLite, it does nothing.
+func (t *Tx) Lock(query string, args ...any) error {
+	if t.engine.lock == "" {
+		return nil
+	}
+	_, err := t.Exec(query+t.engine.lock, args...)
+	return err
 }
 
 // Select scans all rows of a query into dest, a pointer to a slice. The query must bound them.
 func (t *Tx) Select(dest any, query string, args ...any) error {
-	return t.run(query, func(s *sqlx.Stmt) error { return s.SelectContext(t.ctx, dest, args...) })
+	return t.run(query, func(s statement) error { return s.SelectContext(t.ctx, dest, args...) })
 }
 
 // Exec runs a statement and gives the number of rows that it changed.
 func (t *Tx) Exec(query string, args ...any) (rows int64, err error) {
-	err = t.run(query, func(s *sqlx.Stmt) error {
+	err = t.run(query, func(s statement) error {
 		result, err := s.ExecContext(t.ctx, args...)
 		if err == nil {
 			rows, err = result.RowsAffected()
@@ -95,7 +103,7 @@ func (t *Tx) Exec(query string, args ...any) (rows int64, err error) {
 // Each calls fn with every row of a query until fn returns false or an error. fn must not use t:
 // the rows are still being read.
 func Each[T any](t *Tx, fn func(*T) (more bool, err error), query string, args ...any) error {
-	return t.run(query, func(s *sqlx.Stmt) error {
+	return t.run(query, func(s statement) error {
 		rows, err := s.QueryxContext(t.ctx, args...)
 		if err != nil {
 			return err
@@ -118,12 +126,18 @@ func Each[T any](t *Tx, fn func(*T) (more bool, err error), query string, args .
 }
 
 // Try runs part of an operation so that its error undoes that part alone.
+//
+// If another transaction was in the way of the part, the whole operation runs again, as long as it
+// may, whatever it makes of the error.
 func (t *Tx) Try(part func() error) error {
 	if err := t.control("SAVEPOINT part"); err != nil {
 		return err
 	}
 	err := part()
 	if err != nil {
+		if t.engine.conflict(err) > t.repeats {
+			t.conflict = err
+		}
 		if err := t.control("ROLLBACK TO part"); err != nil {
 			return err
 		}
@@ -131,9 +145,22 @@ func (t *Tx) Try(part func() error) error {
 	return cmp.Or(t.control("RELEASE part"), err)
 }
 
+// statement is a query on a connection, ready to run.
+type statement interface {
+	GetContext(ctx context.Context, dest any, args ...any) error
+	SelectContext(ctx context.Context, dest any, args ...any) error
+	ExecContext(ctx context.Context, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, args ...any) (*sql.Rows, error)
+	QueryxContext(ctx context.Context, args ...any) (*sqlx.Rows, error)
+	QueryRowContext(ctx context.Context, args ...any) *sql.Row
+}
+
 // run prepares a query, or finds it prepared, and drives it through use.
-func (t *Tx) run(query string, use func(*sqlx.Stmt) error) error {
+func (t *Tx) run(query string, use func(statement) error) error {
 	return t.guard(query, func() error {
+		if !t.engine.prepares {
+			return use(direct{t.conn, rebind(query)})
+		}
 		stmt, err := t.prepare(t.ctx, query)
 		if err != nil {
 			return err
@@ -165,5 +192,9 @@ func (t *Tx) guard(query string, do func() error) error {
 	if t.intercept != nil && (err == nil || errors.Is(err, sql.ErrNoRows)) {
 		err = cmp.Or(t.intercept(After, query), err)
 	}
-	return t.engine.classify(err)
+	err = t.engine.classify(err)
+	if errors.Is(err, ErrBusy) && t.ctx.Err() != nil {
+		return t.ctx.Err() // the caller's end is why the connection was given up
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // operation is one call of Write on its way through the queue.
@@ -11,6 +12,10 @@ type operation struct {
 	fn    func(*Tx) error
 	state atomic.Int32
 	done  chan error // holds one answer, so that the writer never waits for a caller who left
+
+	// The writer's own notes.
+	began   time.Time
+	repeats int // times that it ran again because another transaction was in the way
 }
 
 // The states of an operation. A caller may withdraw one only while it waits; it waits until its
@@ -23,9 +28,10 @@ const (
 
 // Write runs fn in a write transaction and returns once that is durable on disk, or with an error.
 //
-// Operations that wait at the same time share one commit; each has its own savepoint, so an error
-// or a panic in fn undoes fn alone and is returned to its caller alone. fn may run more than once
-// and shares the transaction with strangers: it must do nothing but SQL.
+// On SQLite, operations that wait at the same time share one commit; each has its own savepoint. An
+// error or a panic in fn undoes fn alone and is returned to its caller alone. fn may run more than once
+// and shares the transaction with strangers: it must do nothing but SQL, and return the error of a
+// statement that fails.
 //
 // Errors: what fn returned; [ErrBusy], nothing was written; [ErrOutcomeUnknown], the commit may or
 // may not have happened, or ctx ended while fn was at work. If ctx ends before fn began, nothing was
@@ -68,10 +74,9 @@ func (d *DB) enqueue(ctx context.Context, o *operation) error {
 	}
 }
 
-// writeLoop is the only goroutine that writes. It takes what is waiting and commits it together;
+// writeLoop writes, alone or beside others like it. It takes what is waiting and commits it together;
 // while one batch reaches the disk, the next one gathers.
 func (d *DB) writeLoop() {
-	defer close(d.idle)
 	w := &writer{db: d}
 	defer w.close()
 	batch := make([]*operation, 0, d.options.BatchMax)

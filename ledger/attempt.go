@@ -97,12 +97,10 @@ func insertAttempt(tx *db.Tx, a *Attempt) error {
 
 // lockJob gives a job, or NOT_FOUND, and keeps it from changing under this transaction.
 func lockJob(tx *db.Tx, id string) (*Job, error) {
-	j := new(Job)
-	found, err := tx.GetLocked(j, `SELECT `+jobColumns+` FROM jobs WHERE id = ?`, id)
-	if err == nil && !found {
-		err = fail(NotFound, "there is no job %q", id)
+	if err := tx.Lock(`SELECT 1 FROM jobs WHERE id = ?`, id); err != nil {
+		return nil, err
 	}
-	return j, err
+	return mustFindJob(tx, id)
 }
 
 // findAttempt gives an attempt of a job, or nil.

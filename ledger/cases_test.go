@@ -1,10 +1,7 @@
 package ledger_test
 
 import (
-	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +12,7 @@ import (
 	"time"
 
 	"jobledger/db"
+	"jobledger/db/dbtest"
 	"jobledger/internal/fakeprovider"
 	"jobledger/ledger"
 )
@@ -109,12 +107,7 @@ func TestB21CostIsTheJobs(t *testing.T) {
 			_, err := b.CreateJob(b.Context(), p)
 			b.ok(err)
 		}
-		b.behind(func(ctx context.Context, c *sql.DB) error {
-			if _, err := c.ExecContext(ctx, `UPDATE jobs SET cost = 9`); err == nil {
-				return errors.New("the cost of a job was changed")
-			}
-			return nil
-		})
+		b.refuses(`UPDATE jobs SET cost = 9`)
 		_, err := b.Sweep(b.Context(), 10)
 		b.ok(err)
 		b.balance("20 0 0 0")
@@ -190,20 +183,11 @@ func TestB28LockedDatabaseIsBusy(t *testing.T) {
 		b.pending("j")
 		hasty := b.open(ledger.Options{BusyWait: 20 * time.Millisecond})
 		r := ledger.Report{Job: "j", Outcome: ledger.Failed, Source: ledger.Callback}
-		b.behind(func(ctx context.Context, c *sql.DB) error {
-			lock, err := c.Conn(ctx)
-			if err != nil {
-				return err
-			}
-			defer lock.Close()
-			if _, err := lock.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
-				return err
-			}
-			_, err = hasty.Settle(ctx, r)
-			b.fails(err, ledger.Busy)
-			_, err = lock.ExecContext(ctx, `ROLLBACK`)
-			return err
-		})
+		release, err := dbtest.Lock(b.dsn)
+		b.ok(err)
+		_, err = hasty.Settle(b.Context(), r)
+		b.fails(err, ledger.Busy)
+		b.ok(release())
 		b.evidence("j")
 		s, err := hasty.Settle(b.Context(), r)
 		b.ok(err)
@@ -263,37 +247,25 @@ func TestB35SurfacesAgree(t *testing.T) {
 func TestB38LockedAfterTheCommit(t *testing.T) {
 	eachWorkbench(t, func(b *workbench) {
 		b.give("g", 7)
-		b.behind(func(ctx context.Context, c *sql.DB) error {
-			lock, err := c.Conn(ctx)
-			if err != nil {
-				return err
+		var release func() error
+		l := b.open(ledger.Options{Intercept: func(when db.When, query string) (err error) {
+			if release == nil && when == db.After && query == "COMMIT" {
+				release, err = dbtest.Lock(b.dsn)
 			}
-			defer lock.Close()
-			locked := false
-			l := b.open(ledger.Options{Intercept: func(when db.When, query string) error {
-				if locked || when != db.After || query != "COMMIT" {
-					return nil
-				}
-				locked = true
-				_, err := lock.ExecContext(ctx, `BEGIN EXCLUSIVE`)
-				return err
-			}})
-			p := ledger.JobParams{ID: "j", Owner: "demo", Cost: 7}
-			r, err := l.CreateJob(ctx, p)
-			b.ok(err)
-			if r.Replayed || !locked {
-				b.Errorf("%+v, locked %t", r, locked)
-			}
-			if _, err := lock.ExecContext(ctx, `ROLLBACK`); err != nil {
-				return err
-			}
-			r, err = l.CreateJob(ctx, p)
-			b.ok(err)
-			if !r.Replayed {
-				b.Errorf("created twice: %+v", r)
-			}
-			return nil
-		})
+			return err
+		}})
+		p := ledger.JobParams{ID: "j", Owner: "demo", Cost: 7}
+		r, err := l.CreateJob(b.Context(), p)
+		b.ok(err)
+		if r.Replayed || release == nil {
+			b.Fatalf("%+v, locked %t", r, release != nil)
+		}
+		b.ok(release())
+		r, err = l.CreateJob(b.Context(), p)
+		b.ok(err)
+		if !r.Replayed {
+			b.Errorf("created twice: %+v", r)
+		}
 		b.balance("0 7 0 0")
 	})
 }

@@ -132,7 +132,10 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 		for i, line := range lines[:last] {
 			broken["without line "+line] = join(lines[:i], lines[i+1:])
-			for _, at := range digit.FindAllStringIndex(line, 40)[1:] {
+			for n, at := range digit.FindAllStringIndex(line, 40)[1:] {
+				if n%b.part() > 0 {
+					continue
+				}
 				changed := line[:at[0]] + string('0'+(line[at[0]]-'0'+1)%10) + line[at[1]:]
 				broken["line "+changed] = join(lines[:i], []string{changed}, lines[i+1:])
 			}

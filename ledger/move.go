@@ -123,7 +123,8 @@ func (a *account) entry(tx *db.Tx, m *movement, change buckets) *Entry {
 }
 
 // insertEntry writes the journal line. Its key is unique for ever: a key that is there already,
-// when the caller found the way clear, means that the ledger contradicts itself.
+// when the caller found the way clear, means that another transaction was quicker, or that the ledger
+// contradicts itself.
 func insertEntry(tx *db.Tx, e *Entry) error {
 	rows, err := tx.Exec(`
 		INSERT INTO entries (id, event_key, owner, seq, kind, amount, job_id, available_after, held_after,
@@ -133,7 +134,7 @@ func insertEntry(tx *db.Tx, e *Entry) error {
 		e.ID, e.EventKey, e.Owner, e.Seq, e.Kind, e.Amount, e.Job, e.AvailableAfter, e.HeldAfter,
 		e.UsedAfter, e.ExpiredAfter, e.Reason, e.Metadata, e.OccurredAt, e.RecordedAt, []byte(e.Hash))
 	if err == nil && rows != 1 {
-		err = fail(Inconsistent, "the journal has %q already", e.EventKey)
+		err = db.Changed(fail(Inconsistent, "the journal has %q already", e.EventKey))
 	}
 	return err
 }

@@ -109,11 +109,11 @@ func (b *workbench) unresolved(p *fakeprovider.Provider, c *fakeprovider.Client,
 	b.balance("0 7 0 0")
 }
 
-// breaking opens a handle on which a statement fails, once: the first that has a text in it.
+// breaking opens a handle on which a statement fails, once: the first that begins with a text.
 func (b *workbench) breaking(when db.When, text string) *ledger.Ledger {
 	broken := false
 	return b.open(ledger.Options{Intercept: func(now db.When, query string) error {
-		if broken || now != when || !strings.Contains(query, text) {
+		if broken || now != when || !strings.HasPrefix(strings.TrimSpace(query), text) {
 			return nil
 		}
 		broken = true

@@ -100,6 +100,10 @@ func (r *Report) check() error {
 // does not allow this report, keeps the report as evidence. refusal is an error to answer with after
 // the evidence is committed.
 func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
+	// The claim looks at other rows than the job's, and a lost one asks why: all of it is one moment.
+	if err := tx.Lock(`SELECT 1 FROM jobs WHERE id = ?`, r.Job); err != nil {
+		return s, nil, err
+	}
 	won, err := c.take(tx, &s.Job, &r)
 	if err != nil {
 		return s, nil, err

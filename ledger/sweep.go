@@ -41,6 +41,9 @@ type sweeping struct {
 
 func (s *sweeping) run() error {
 	s.result.NeedsReconciliation = []Job{}
+	if err := s.lockDue(); err != nil {
+		return err
+	}
 	if err := s.timeOutDue(); err != nil {
 		return err
 	}
@@ -64,15 +67,37 @@ func (s *sweeping) attempt(part func() error) error {
 	return err
 }
 
+// lockDue locks what a sweep is about to touch: jobs before owners, as a settlement does, and each in
+// the order of their ids, as another sweep does. What becomes due meanwhile is left to a retry.
+func (s *sweeping) lockDue() error {
+	at := now(s.tx)
+	err := s.tx.Lock(`
+		SELECT 1 FROM jobs WHERE id IN (`+dueJobs+`)
+		ORDER BY id`, at, s.limit)
+	if err != nil {
+		return err
+	}
+	return s.tx.Lock(`
+		SELECT 1 FROM balances
+		WHERE owner IN (SELECT owner FROM jobs WHERE id IN (`+dueJobs+`)) OR owner IN (`+dueOwners+`)
+		ORDER BY owner`, at, s.limit, at, s.limit)
+}
+
+const (
+	dueJobs = `
+		SELECT id FROM jobs
+		WHERE status IN ('pending', 'processing') AND deadline <= ? AND submission = 'none'
+		ORDER BY deadline, id
+		LIMIT ?`
+	dueOwners = `
+		SELECT owner FROM lots WHERE available > 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?`
+)
+
 // timeOutDue settles the due jobs that it finds, each by a claim of its own: what the SELECT saw may
 // have changed, and the claim decides again.
 func (s *sweeping) timeOutDue() error {
 	var due []string
-	err := s.tx.Select(&due, `
-		SELECT id FROM jobs
-		WHERE status IN ('pending', 'processing') AND deadline <= ? AND submission = 'none'
-		ORDER BY deadline, id
-		LIMIT ?`, now(s.tx), s.limit)
+	err := s.tx.Select(&due, dueJobs, now(s.tx), s.limit)
 	if err != nil {
 		return err
 	}
@@ -103,7 +128,7 @@ func (s *sweeping) expireDue() error {
 	}
 	err := s.tx.Select(&due, `
 		SELECT owner, COUNT(*) AS lots
-		FROM (SELECT owner FROM lots WHERE available > 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?) d
+		FROM (`+dueOwners+`) d
 		GROUP BY owner
 		ORDER BY owner`, now(s.tx), s.limit)
 	if err != nil {

@@ -2,15 +2,15 @@ package ledger_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"jobledger/db/dbtest"
 	"jobledger/ledger"
@@ -44,6 +44,15 @@ func eachBrokenWorkbench(t *testing.T, fn func(b *workbench)) {
 		b.Ledger = b.open(ledger.Options{})
 		fn(b)
 	})
+}
+
+// part says which part of very many like cases a test tries, one in so many: all of them, or a tenth
+// where each statement goes to a server.
+func (b *workbench) part() int {
+	if b.Engine() == "postgres" {
+		return 10
+	}
+	return 1
 }
 
 // open opens another handle on the same ledger and clock.
@@ -246,11 +255,9 @@ func (b *workbench) audit() {
 }
 
 // behind runs do on a connection that knows no rules and no foreign keys.
-func (b *workbench) behind(do func(ctx context.Context, c *sql.DB) error) {
+func (b *workbench) behind(do func(ctx context.Context, c *sqlx.DB) error) {
 	b.Helper()
-	path := url.URL{Path: b.dsn}
-	const pragmas = "?_pragma=busy_timeout(5000)&_pragma=foreign_keys(0)"
-	c, err := sql.Open("sqlite", "file:"+path.EscapedPath()+pragmas)
+	c, err := dbtest.OpenRaw(b.dsn)
 	b.ok(err)
 	defer c.Close()
 	b.ok(do(b.Context(), c))
@@ -259,10 +266,27 @@ func (b *workbench) behind(do func(ctx context.Context, c *sql.DB) error) {
 // exec runs statements behind the ledger's back.
 func (b *workbench) exec(statements ...string) {
 	b.Helper()
-	b.behind(func(ctx context.Context, c *sql.DB) error {
-		_, err := c.ExecContext(ctx, strings.Join(statements, ";\n"))
-		return err
+	b.behind(func(ctx context.Context, c *sqlx.DB) error {
+		for _, statement := range statements {
+			if _, err := c.ExecContext(ctx, dbtest.Spell(c, statement)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// refuses checks that the tables refuse each of the statements.
+func (b *workbench) refuses(statements ...string) {
+	b.Helper()
+	c, err := dbtest.OpenRuled(b.dsn)
+	b.ok(err)
+	defer c.Close()
+	for _, statement := range statements {
+		if _, err := c.ExecContext(b.Context(), statement); err == nil {
+			b.Errorf("%s: was not refused", statement)
+		}
+	}
 }
 
 // imported makes of the attempts what an import may leave behind: one that has no answers.
@@ -274,8 +298,8 @@ func (b *workbench) imported(change string) {
 // query gives the first column of a query's rows.
 func (b *workbench) query(query string, args ...any) (list []string) {
 	b.Helper()
-	b.behind(func(ctx context.Context, c *sql.DB) error {
-		rows, err := c.QueryContext(ctx, query, args...)
+	b.behind(func(ctx context.Context, c *sqlx.DB) error {
+		rows, err := c.QueryContext(ctx, dbtest.Spell(c, query), args...)
 		if err != nil {
 			return err
 		}
@@ -304,7 +328,7 @@ func (b *workbench) unchanged(try func()) {
 			UNION ALL SELECT id FROM events
 			UNION ALL SELECT job_id || source || outcome || verdict || count || last_at FROM reports
 			UNION ALL SELECT job_id || attempt || provider || submission || evidence || operator || COALESCE(
-				upstream_id, '') || COALESCE(resolved_at, '') FROM attempts
+				upstream_id, '') || COALESCE(resolved_at, 0) FROM attempts
 			ORDER BY 1`)
 	}
 	before := dump()

@@ -126,7 +126,7 @@ func TestThirdArticleRefundFailsThroughTheCommands(t *testing.T) {
 				t.Fatal(stderr)
 			}
 		}
-		statement(t, dsn, `CREATE TRIGGER fault BEFORE UPDATE ON balances BEGIN SELECT RAISE(ABORT, 'no'); END`)
+		dbtest.Exec(t, dsn, `CREATE TRIGGER fault BEFORE UPDATE ON balances BEGIN SELECT RAISE(ABORT, 'no'); END`)
 		const rejected = "job rejected j --attempt 1 --evidence status-422"
 		if _, stderr, exit := run(t, dsn, rejected); exit != 8 || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("exit %d, %s", exit, stderr)
@@ -134,7 +134,7 @@ func TestThirdArticleRefundFailsThroughTheCommands(t *testing.T) {
 		conversation(t, dsn, `$ job cancel j
 jobledger: job "j": nobody knows whether the provider took it (attempt 1, submission submitting):`+
 			` reconcile it first`)
-		statement(t, dsn, `DROP TRIGGER fault`)
+		dbtest.Exec(t, dsn, `DROP TRIGGER fault`)
 		conversation(t, dsn, "$ "+rejected+`
 attempt 1 of job j is rejected; returned 7 for job j on alice (failed): available 10, held 0
 $ `+rejected+`

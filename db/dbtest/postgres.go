@@ -1,0 +1,161 @@
+package dbtest
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"jobledger/db"
+)
+
+// serverVariable names a PostgreSQL server for the tests by its DSN. Its user must be a superuser.
+const serverVariable = "JOBLEDGER_TEST_POSTGRES"
+
+// mark begins the name of every database that a test makes, and may destroy.
+const mark = "jobledger_test_"
+
+// server gives the DSN of the server that the tests of this process share, with a database to connect
+// to, and starts it if need be.
+var server = sync.OnceValues(func() (dsn string, err error) {
+	if dsn = os.Getenv(serverVariable); dsn != "" {
+		if !isPostgres(dsn) {
+			return "", fmt.Errorf("%s is not a URL", serverVariable)
+		}
+		return dsn, destructible(dsn)
+	}
+	if shared, err = startCluster(); err != nil {
+		return "", err
+	}
+	return shared.DSN("postgres"), nil
+})
+
+// shared stays referred to: a cluster that is garbage closes its pipe, and ends.
+var shared *Cluster
+
+// template is a database with the tables in it, from which the others are copied.
+var template = sync.OnceValues(func() (name string, err error) {
+	dsn, err := server()
+	if err != nil {
+		return "", err
+	}
+	if name, err = createDatabase(dsn, "template1"); err != nil {
+		return "", err
+	}
+	_, err = db.Create(nowhere, named(dsn, name), db.Options{})
+	return name, err
+})
+
+// Postgres makes a new PostgreSQL database with the tables in it and gives its DSN. It needs
+// [NeedPostgres].
+func Postgres(t testing.TB) string {
+	t.Helper()
+	name, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fresh(t, name)
+}
+
+// EmptyPostgres makes a new PostgreSQL database with nothing in it and gives its DSN.
+func EmptyPostgres(t testing.TB) string {
+	t.Helper()
+	return fresh(t, "template1")
+}
+
+func fresh(t testing.TB, from string) string {
+	t.Helper()
+	dsn, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := createDatabase(dsn, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dropDatabase(dsn, name); err != nil {
+			t.Error(err)
+		}
+	})
+	return named(dsn, name)
+}
+
+func isPostgres(dsn string) bool { return strings.HasPrefix(dsn, "postgres") }
+
+func createDatabase(dsn, from string) (name string, err error) {
+	name = mark + strings.ToLower(rand.Text())
+	return name, administer(dsn, `CREATE DATABASE `+name+` TEMPLATE `+from)
+}
+
+func dropDatabase(dsn, name string) error {
+	if !strings.HasPrefix(name, mark) {
+		return fmt.Errorf("%s is not the name of a test database: it stays", name)
+	}
+	return administer(dsn, `DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`)
+}
+
+// administer runs a statement on a server whose databases may be destroyed.
+func administer(dsn, statement string) error {
+	if err := destructible(dsn); err != nil {
+		return err
+	}
+	pool, err := sql.Open("pgx", dsn)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(statement); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
+
+// destructible refuses a server that is not on this machine.
+func destructible(dsn string) error {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return errors.New("the DSN of the test server is not a URL")
+	}
+	hosts := u.Hostname()
+	if more := u.Query().Get("host"); more != "" {
+		hosts = more
+	}
+	for _, host := range strings.Split(hosts, ",") {
+		ip := net.ParseIP(host)
+		if !strings.HasPrefix(host, "/") && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return fmt.Errorf("%q is not on this machine: tests create and drop databases", host)
+		}
+	}
+	return nil
+}
+
+// named gives a DSN with another database.
+func named(dsn, database string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn
+	}
+	u.Path = "/" + database
+	return u.String()
+}
+
+// with gives a DSN with one more parameter.
+func with(dsn, key, value string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn
+	}
+	query := u.Query()
+	query.Set(key, value)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func escape(path string) string { return (&url.URL{Path: path}).EscapedPath() }
