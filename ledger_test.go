@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	_ "modernc.org/sqlite"
 
 	"jobledger/db/dbtest"
 )
@@ -37,13 +35,13 @@ func sqlMain() {
 }
 
 // runSQL runs one statement and prints the rows that it gives.
-func runSQL(path, statement string) error {
-	d, err := sql.Open("sqlite", "file:"+path+"?mode=rw&_pragma=busy_timeout(10000)")
+func runSQL(dsn, statement string) error {
+	d, err := dbtest.OpenRaw(dsn)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	rows, err := d.Query(statement)
+	rows, err := d.Query(dbtest.Spell(d, statement))
 	if err != nil {
 		return err
 	}

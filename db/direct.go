@@ -15,26 +15,32 @@ type direct struct {
 	query string
 }
 
+// GetContext is that of sqlx.Stmt.
 func (d direct) GetContext(ctx context.Context, dest any, args ...any) error {
 	return d.conn.GetContext(ctx, dest, d.query, args...)
 }
 
+// SelectContext is that of sqlx.Stmt.
 func (d direct) SelectContext(ctx context.Context, dest any, args ...any) error {
 	return d.conn.SelectContext(ctx, dest, d.query, args...)
 }
 
+// ExecContext is that of sqlx.Stmt.
 func (d direct) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
 	return d.conn.ExecContext(ctx, d.query, args...)
 }
 
+// QueryContext is that of sqlx.Stmt.
 func (d direct) QueryContext(ctx context.Context, args ...any) (*sql.Rows, error) {
 	return d.conn.QueryContext(ctx, d.query, args...)
 }
 
+// QueryxContext is that of sqlx.Stmt.
 func (d direct) QueryxContext(ctx context.Context, args ...any) (*sqlx.Rows, error) {
 	return d.conn.QueryxContext(ctx, d.query, args...)
 }
 
+// QueryRowContext is that of sqlx.Stmt.
 func (d direct) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
 	return d.conn.QueryRowContext(ctx, d.query, args...)
 }

@@ -69,6 +69,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // changed is an error that another transaction may have brought about.
 type changed struct{ error }
 
+// Unwrap gives the error that is marked.
 func (c changed) Unwrap() error { return c.error }
 
 // Changed marks the error of an operation that finds something written which, when it looked before,

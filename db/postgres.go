@@ -161,8 +161,8 @@ func createPostgres(ctx context.Context, dsn string, o Options) (created bool, e
 	for range repeatsMax + 1 {
 		var version int
 		version, err = inspectPostgres(ctx, pool)
+		created = version == 0
 		if err == nil && version < SchemaVersion() {
-			created = version == 0
 			err = migratePostgres(ctx, pool, o.Clock().UnixMicro(), created)
 		}
 		if err == nil || conflictPostgres(err) == 0 {

@@ -1,0 +1,176 @@
+package db_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jobledger/db"
+	"jobledger/db/dbtest"
+)
+
+// catalog gives what a database says of its tables, one line for each thing, by a query per engine.
+func catalog(t *testing.T, dsn, query string) (lines []string) {
+	t.Helper()
+	must(t, dbtest.Raw(t, dsn).SelectContext(t.Context(), &lines, query))
+	slices.Sort(lines)
+	return lines
+}
+
+// The two engines have the same tables.
+func TestCatalogsAgree(t *testing.T) {
+	for _, c := range []struct{ what, sqlite, postgres string }{
+		{"columns", `
+			SELECT m.name || '.' || c.name || ' ' || c.cid || ' ' || c."notnull" || ' key ' || c.pk
+			FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'`, `
+			SELECT c.table_name || '.' || c.column_name || ' ' || (c.ordinal_position - 1) || ' '
+			       || CASE c.is_nullable WHEN 'NO' THEN 1 ELSE 0 END || ' key ' || COALESCE(k.ordinal_position, 0)
+			FROM information_schema.columns c
+			LEFT JOIN (information_schema.key_column_usage k JOIN information_schema.table_constraints p
+			           ON p.constraint_name = k.constraint_name AND p.constraint_type = 'PRIMARY KEY')
+			       ON k.table_name = c.table_name AND k.column_name = c.column_name
+			WHERE c.table_schema = current_schema()`},
+		{"unique keys", `
+			SELECT m.name || ' (' || (SELECT group_concat(name, ', ') FROM pragma_index_info(l.name)) || ')'
+			FROM sqlite_schema m JOIN pragma_index_list(m.name) l WHERE l.origin = 'u'`, `
+			SELECT table_name || ' (' || string_agg(column_name, ', ' ORDER BY k.ordinal_position) || ')'
+			FROM information_schema.table_constraints c
+			JOIN information_schema.key_column_usage k USING (table_name, constraint_name)
+			WHERE c.constraint_type = 'UNIQUE' AND c.table_schema = current_schema()
+			GROUP BY table_name, constraint_name`},
+		{"indexes", `
+			SELECT i.tbl_name || ' ' || i.name || ' ' || l."unique" || ' ' || l.partial
+			FROM sqlite_schema i JOIN pragma_index_list(i.tbl_name) l ON l.name = i.name
+			WHERE i.type = 'index' AND i.sql IS NOT NULL`, `
+			SELECT x.indrelid::regclass || ' ' || x.indexrelid::regclass || ' ' || x.indisunique::int || ' '
+			       || (x.indpred IS NOT NULL)::int
+			FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+			WHERE i.relnamespace = current_schema()::regnamespace
+			  AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.oid AND c.contype IN ('p', 'u'))`},
+		{"triggers", `SELECT tbl_name || ' ' || name FROM sqlite_schema WHERE type = 'trigger'`, `
+			SELECT tgrelid::regclass || ' ' || tgname FROM pg_trigger
+			WHERE NOT tgisinternal AND tgname NOT LIKE '%\_no\_truncate'`},
+		{"foreign keys", `
+			SELECT m.name || '.' || f."from" || ' to ' || f."table" || '.' || f."to"
+			FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`, `
+			SELECT f.conrelid::regclass || '.' || a.attname || ' to ' || f.confrelid::regclass || '.' || b.attname
+			FROM pg_constraint f
+			JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = f.conkey[1]
+			JOIN pg_attribute b ON b.attrelid = f.confrelid AND b.attnum = f.confkey[1]
+			WHERE f.contype = 'f'`},
+		{"migrations", `SELECT version || ' ' || name FROM schema_migrations`,
+			`SELECT version || ' ' || name FROM schema_migrations`},
+	} {
+		dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+			there := catalog(t, dsn, c.postgres)
+			here := catalog(t, dbtest.SQLite(t), c.sqlite)
+			if len(here) == 0 || !slices.Equal(here, there) {
+				t.Errorf("%s of SQLite\n%s\nand of PostgreSQL\n%s",
+					c.what, strings.Join(here, "\n"), strings.Join(there, "\n"))
+			}
+		})
+	}
+}
+
+// The order of texts, and what a range of keys holds, are those of the bytes.
+func TestTextsAreComparedByBytes(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		other := catalog(t, dsn, `
+			SELECT table_name || '.' || column_name FROM information_schema.columns
+			WHERE table_schema = current_schema() AND table_name <> 'schema_migrations'
+			  AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C'`)
+		if len(other) > 0 {
+			t.Errorf("of another collation: %s", other)
+		}
+	})
+}
+
+// A database that is not ours to open is refused in one line that does not tell the password.
+func TestPostgresRefusals(t *testing.T) {
+	newer := fmt.Sprintf(`INSERT INTO schema_migrations VALUES (%d, 'next', 'x', 1)`, db.SchemaVersion()+1)
+	for _, c := range []struct {
+		name, damage   string
+		kind           error
+		open, creation string // parts of what the two say; creation "": it succeeds
+	}{
+		{"empty", `SELECT 1`, db.ErrNoLedger, "create one with init", ""},
+		{"foreign migrations", `CREATE TABLE schema_migrations (version BIGINT, dirty BOOLEAN);
+			INSERT INTO schema_migrations VALUES (1, false)`, db.ErrNoLedger, "another program's", "another program's"},
+		{"empty migrations", `CREATE TABLE schema_migrations (version BIGINT)`, db.ErrNoLedger,
+			"another program's", "another program's"},
+		{"our names", `CREATE TABLE jobs (id BIGINT)`, db.ErrNoLedger, "create one with init", `"jobs" already exists`},
+		{"no schema", `DROP SCHEMA public CASCADE`, db.ErrNoLedger, "search_path", "search_path"},
+		{"newer", newer, db.ErrNewer, "use a newer jobledger", "use a newer jobledger"},
+		{"changed", `UPDATE schema_migrations SET checksum = 'x'`, db.ErrNoLedger, "not the one", "not the one"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !dbtest.NeedPostgres(t) {
+				return
+			}
+			dsn := dbtest.EmptyPostgres(t)
+			if strings.Contains(c.open, "newer") || c.name == "changed" {
+				dsn = dbtest.Postgres(t)
+			}
+			dbtest.Exec(t, dsn, c.damage)
+			before := catalog(t, dsn, `SELECT relname::text FROM pg_class`)
+			wantRefusal(t, dsn, c.kind, c.open, func(dsn string) error {
+				_, err := db.Open(t.Context(), dsn, db.Options{})
+				return err
+			})
+			if c.creation == "" {
+				return
+			}
+			wantRefusal(t, dsn, c.kind, c.creation, func(dsn string) error {
+				_, err := db.Create(t.Context(), dsn, db.Options{})
+				return err
+			})
+			if after := catalog(t, dsn, `SELECT relname::text FROM pg_class`); !slices.Equal(before, after) {
+				t.Error("a refusal changed the database")
+			}
+		})
+	}
+}
+
+const password = "s3cret-word"
+
+func wantRefusal(t *testing.T, dsn string, kind error, part string, try func(dsn string) error) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	must(t, err)
+	u.User = url.UserPassword("postgres", password)
+	err = try(u.String())
+	if !errors.Is(err, kind) || !strings.Contains(fmt.Sprint(err), part) {
+		t.Errorf("error %v, want %v with %q", err, kind, part)
+	}
+	if text := fmt.Sprint(err); strings.Contains(text, password) || strings.Contains(text, "\n") {
+		t.Errorf("says too much: %q", text)
+	}
+}
+
+func TestPostgresThatCannotBeReached(t *testing.T) {
+	for _, c := range []struct {
+		dsn  string
+		kind error
+	}{
+		{"postgres://127.0.0.1:1/x", db.ErrBusy},
+		{"postgres://nobody.invalid/x", db.ErrBusy},
+		{"postgres://127.0.0.1/x?sslmode=perhaps", db.ErrNoLedger},
+		{"postgresql://127.0.0.1:port/x", db.ErrNoLedger},
+	} {
+		o := db.Options{BusyWait: 100 * time.Millisecond}
+		_, err := db.Open(t.Context(), strings.Replace(c.dsn, "://", "://u:"+password+"@", 1), o)
+		if !errors.Is(err, c.kind) || strings.Contains(err.Error(), password) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %v", c.dsn, err, c.kind)
+		}
+	}
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		wantRefusal(t, dsn+"&dbname=jobledger_test_nowhere", db.ErrNoLedger, "does not exist", func(dsn string) error {
+			_, err := db.Open(t.Context(), dsn, db.Options{})
+			return err
+		})
+	})
+}
