@@ -159,3 +159,16 @@ func with(dsn, key, value string) string {
 }
 
 func escape(path string) string { return (&url.URL{Path: path}).EscapedPath() }
+
+// SetDefault sets what a parameter of the server is for new connections to a test's database.
+func SetDefault(t testing.TB, dsn, parameter, value string) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err == nil {
+		name := strings.TrimPrefix(u.Path, "/")
+		err = administer(dsn, fmt.Sprintf(`ALTER DATABASE %s SET %s = '%s'`, name, parameter, value))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
