@@ -174,3 +174,78 @@ func TestPostgresThatCannotBeReached(t *testing.T) {
 		})
 	})
 }
+
+// Whatever the server's default, a write is READ COMMITTED and a read one snapshot that cannot write.
+func TestIsolation(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		dbtest.SetDefault(t, dsn, "default_transaction_isolation", "serializable")
+		dbtest.SetDefault(t, dsn, "default_transaction_read_only", "on")
+		d := reopen(t, dsn, db.Options{})
+		look := func(want string) func(*db.Tx) error {
+			return func(tx *db.Tx) error {
+				var got string
+				_, err := tx.Get(&got, `
+					SELECT current_setting('transaction_isolation') || ', read only ' || current_setting('transaction_read_only')`)
+				if got != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+				return err
+			}
+		}
+		must(t, d.Write(t.Context(), look("read committed, read only off")))
+		must(t, d.Read(t.Context(), look("repeatable read, read only on")))
+	})
+}
+
+// Two operations that lock the same rows in opposite orders: the server breaks the deadlock, and the one
+// that it chose runs again.
+func TestDeadlockRunsAgain(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		d := open(t, dsn, db.Options{Writers: 2})
+		must(t, d.Write(t.Context(), mark("a", nil)))
+		must(t, d.Write(t.Context(), mark("b", nil)))
+		both := make(chan bool, 2)
+		runs := make(chan bool, 10)
+		cross := func(first, second string) func(*db.Tx) error {
+			arrived := false
+			return func(tx *db.Tx) error {
+				runs <- true
+				if err := tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, first); err != nil {
+					return err
+				}
+				if !arrived { // each waits once until the other has its first lock
+					arrived = true
+					both <- true
+					for len(both) < 2 {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				return tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, second)
+			}
+		}
+		done := make(chan error, 2)
+		go func() { done <- d.Write(t.Context(), cross("a", "b")) }()
+		go func() { done <- d.Write(t.Context(), cross("b", "a")) }()
+		must(t, answer(t, done))
+		must(t, answer(t, done))
+		if len(runs) < 3 {
+			t.Errorf("%d runs: there was no deadlock", len(runs))
+		}
+	})
+}
+
+// A row that another program keeps locked is waited for no longer than the bound, and then it is busy.
+func TestBusyRow(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		d := open(t, dsn, db.Options{BusyWait: 200 * time.Millisecond})
+		must(t, d.Write(t.Context(), mark("a", nil)))
+		other, err := dbtest.Raw(t, dsn).Beginx()
+		must(t, err)
+		_, err = other.Exec(`UPDATE marks SET name = name`)
+		must(t, err)
+		lock := func(tx *db.Tx) error { return tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, "a") }
+		wantIs(t, d.Write(t.Context(), lock), db.ErrBusy)
+		must(t, other.Rollback())
+		must(t, d.Write(t.Context(), lock))
+	})
+}
