@@ -73,7 +73,8 @@ func kindOf(state string) error {
 func lostConnection(err error) bool {
 	_, unmade := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[net.Error](err)
-	return unmade || network || pgconn.SafeToRetry(err) || errors.Is(err, driver.ErrBadConn) ||
+	return unmade || network || pgconn.SafeToRetry(err) || errors.Is(err, pgconn.ErrConnClosed) ||
+		errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"jobledger/db"
 )
 
 // nowhere is the context of what outlives the test that asks for it first.
@@ -157,4 +159,17 @@ func (c *Cluster) Crash() error { return c.run("pg_ctl", "-D", c.data(), "-m", "
 // DSN names a database of the server.
 func (c *Cluster) DSN(database string) string {
 	return "postgres://postgres@/" + database + "?host=" + url.QueryEscape(c.dir)
+}
+
+// Database makes a new ledger on the server and gives its DSN.
+func (c *Cluster) Database(t testing.TB) string {
+	t.Helper()
+	name, err := createDatabase(c.DSN("postgres"), "template1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Create(t.Context(), c.DSN(name), db.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return c.DSN(name)
 }
