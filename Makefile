@@ -8,8 +8,8 @@ test: ## everything that must hold for a change
 race: ## the same under the race detector, where goroutines share state
 	go test -race -short ./db/... ./ledger/...
 
-bench: ## settlements per second: batches of 64 against batches of one
-	go test -run '^$$' -bench Settle ./ledger
+bench: ## settlements per second: batches of 64 against batches of one, and both engines
+	go test -run '^$$' -bench "Settle|Engines" ./ledger
 
 ci: ## what continuous integration runs
 	.ci/run

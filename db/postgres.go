@@ -37,9 +37,11 @@ func isPostgres(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
-// postgresName is a DSN as it may be shown: without the password, and without the parameters, which
-// can hold another.
-func postgresName(dsn string) string {
+// Name is a DSN as it may be shown: without a password, and without parameters, which can hold one.
+func Name(dsn string) string {
+	if !isPostgres(dsn) {
+		return dsn
+	}
 	u, err := url.Parse(dsn)
 	if err != nil {
 		return "the PostgreSQL URL"
@@ -56,7 +58,7 @@ func postgresPool(dsn string, o Options, connections int) (*sqlx.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The text of the error repeats the DSN.
-		return nil, refuse("%s is not a PostgreSQL URL that can be used: check its parameters", postgresName(dsn))
+		return nil, refuse("%s is not a PostgreSQL URL that can be used: check its parameters", Name(dsn))
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "jobledger"
@@ -79,7 +81,7 @@ func postgresPool(dsn string, o Options, connections int) (*sqlx.DB, error) {
 func openPostgres(
 	ctx context.Context, dsn string, o Options,
 ) (name string, readers, writers *sqlx.DB, err error) {
-	name = postgresName(dsn)
+	name = Name(dsn)
 	if readers, err = postgresPool(dsn, o, readersMax); err != nil {
 		return name, nil, nil, err
 	}

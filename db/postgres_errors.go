@@ -116,7 +116,7 @@ func explainPostgres(dsn string, err error) error {
 	if plain(err) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	name := postgresName(dsn)
+	name := Name(dsn)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if kind := kindOf(e.Code); kind == ErrNoLedger {
 			return refuse("no ledger at %s: %s", name, e.Message)

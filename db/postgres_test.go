@@ -99,10 +99,12 @@ func TestPostgresRefusals(t *testing.T) {
 	}{
 		{"empty", `SELECT 1`, db.ErrNoLedger, "create one with init", ""},
 		{"foreign migrations", `CREATE TABLE schema_migrations (version BIGINT, dirty BOOLEAN);
-			INSERT INTO schema_migrations VALUES (1, false)`, db.ErrNoLedger, "another program's", "another program's"},
+			INSERT INTO schema_migrations VALUES (1, false)`, db.ErrNoLedger,
+			"another program's", "another program's"},
 		{"empty migrations", `CREATE TABLE schema_migrations (version BIGINT)`, db.ErrNoLedger,
 			"another program's", "another program's"},
-		{"our names", `CREATE TABLE jobs (id BIGINT)`, db.ErrNoLedger, "create one with init", `"jobs" already exists`},
+		{"our names", `CREATE TABLE jobs (id BIGINT)`, db.ErrNoLedger,
+			"create one with init", `"jobs" already exists`},
 		{"no schema", `DROP SCHEMA public CASCADE`, db.ErrNoLedger, "search_path", "search_path"},
 		{"newer", newer, db.ErrNewer, "use a newer jobledger", "use a newer jobledger"},
 		{"changed", `UPDATE schema_migrations SET checksum = 'x'`, db.ErrNoLedger, "not the one", "not the one"},
@@ -163,12 +165,14 @@ func TestPostgresThatCannotBeReached(t *testing.T) {
 	} {
 		o := db.Options{BusyWait: 100 * time.Millisecond}
 		_, err := db.Open(t.Context(), strings.Replace(c.dsn, "://", "://u:"+password+"@", 1), o)
-		if !errors.Is(err, c.kind) || strings.Contains(err.Error(), password) || strings.Contains(err.Error(), "\n") {
+		text := fmt.Sprint(err)
+		if !errors.Is(err, c.kind) || strings.Contains(text, password) || strings.Contains(text, "\n") {
 			t.Errorf("%s: %v, want %v", c.dsn, err, c.kind)
 		}
 	}
 	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
-		wantRefusal(t, dsn+"&dbname=jobledger_test_nowhere", db.ErrNoLedger, "does not exist", func(dsn string) error {
+		dsn += "&dbname=jobledger_test_nowhere"
+		wantRefusal(t, dsn, db.ErrNoLedger, "does not exist", func(dsn string) error {
 			_, err := db.Open(t.Context(), dsn, db.Options{})
 			return err
 		})
@@ -185,7 +189,8 @@ func TestIsolation(t *testing.T) {
 			return func(tx *db.Tx) error {
 				var got string
 				_, err := tx.Get(&got, `
-					SELECT current_setting('transaction_isolation') || ', read only ' || current_setting('transaction_read_only')`)
+					SELECT current_setting('transaction_isolation') || ', read only '
+					       || current_setting('transaction_read_only')`)
 				if got != want {
 					t.Errorf("%q, want %q", got, want)
 				}
@@ -248,4 +253,17 @@ func TestBusyRow(t *testing.T) {
 		must(t, other.Rollback())
 		must(t, d.Write(t.Context(), lock))
 	})
+}
+
+func TestNamesHideSecrets(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"ledger.db": "ledger.db",
+		"postgres://u:" + password + "@h:5433/d?password=" + password: "postgres://u@h:5433/d",
+		"postgresql://h,i/d?sslpassword=" + password + "#x":           "postgresql://h,i/d",
+		"postgres://u:" + password + "%zz@h/d":                        "the PostgreSQL URL",
+	} {
+		if got := db.Name(dsn); got != want {
+			t.Errorf("%s is shown as %s, want %s", dsn, got, want)
+		}
+	}
 }

@@ -154,15 +154,15 @@ func sameKeys(b *workbench) {
 			}
 		}
 		var wait sync.WaitGroup
+		key := fmt.Sprint("same-", round)
 		for i := range 8 {
 			owner := fmt.Sprint("o", i)
 			wait.Go(func() {
-				_, err := b.CreateJob(b.Context(), ledger.JobParams{ID: fmt.Sprint("same-", round), Owner: owner, Cost: 5})
+				_, err := b.CreateJob(b.Context(), ledger.JobParams{ID: key, Owner: owner, Cost: 5})
 				count(err)
-				_, err = b.Grant(b.Context(), ledger.GrantParams{Owner: owner, Amount: 1, Key: fmt.Sprint("same-", round)})
+				_, err = b.Grant(b.Context(), ledger.GrantParams{Owner: owner, Amount: 1, Key: key})
 				count(err)
-				r := ledger.RevokeParams{Owner: owner, Amount: 1, Key: fmt.Sprint("same-", round), Reason: "r"}
-				_, err = b.Revoke(b.Context(), r)
+				_, err = b.Revoke(b.Context(), ledger.RevokeParams{Owner: owner, Amount: 1, Key: key, Reason: "r"})
 				count(err)
 			})
 		}

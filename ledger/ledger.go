@@ -31,7 +31,8 @@ func Create(ctx context.Context, dsn string, o Options) (created bool, err error
 	return created, wrap(err)
 }
 
-// Open opens an existing ledger. Errors: INVALID for a file that is not one, or is newer than this
+// Open opens an existing ledger: a SQLite file by its path, or the tables in a PostgreSQL database by its
+// URL. Errors: INVALID for a file that is not one, or is newer than this
 // program; BUSY.
 func Open(ctx context.Context, dsn string, o Options) (*Ledger, error) {
 	d, err := db.Open(ctx, dsn, o)
@@ -54,6 +55,9 @@ func (l *Ledger) Close() error { return wrap(l.db.Close()) }
 
 // Engine names the database engine.
 func (l *Ledger) Engine() string { return l.db.Engine() }
+
+// Name is a DSN as it may be shown, without its password.
+func Name(dsn string) string { return db.Name(dsn) }
 
 // SchemaVersion is the version of the tables that this program works with.
 func SchemaVersion() int { return db.SchemaVersion() }

@@ -137,7 +137,8 @@ func TestLinkIsCutAtTheCommit(t *testing.T) {
 			t.Errorf("the second call won %v of %d rounds each", won, rounds/2)
 		}
 		direct.balance(fmt.Sprintf("0 0 %d 0", rounds*7))
-		direct.same(direct.query(`SELECT COUNT(*) FROM entries WHERE kind = 'consume'`), []string{fmt.Sprint(rounds)})
+		consumed := direct.query(`SELECT COUNT(*) FROM entries WHERE kind = 'consume'`)
+		direct.same(consumed, []string{fmt.Sprint(rounds)})
 		direct.audit()
 	})
 }

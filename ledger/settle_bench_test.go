@@ -31,10 +31,14 @@ func BenchmarkSettle(b *testing.B) {
 }
 
 func benchmarkSettle(b *testing.B, mode ledger.Mode, outcome ledger.Outcome, callers, batch int) {
-	ctx := b.Context()
 	path := dbtest.SQLite(b)
-	prepareBench(b, path, mode)
-	l, err := ledger.Open(ctx, path, ledger.Options{BatchMax: batch})
+	prepareBench(b, path, mode, 1)
+	benchmarkOpen(b, path, ledger.Options{BatchMax: batch}, callers, outcome)
+}
+
+func benchmarkOpen(b *testing.B, dsn string, o ledger.Options, callers int, outcome ledger.Outcome) {
+	ctx := b.Context()
+	l, err := ledger.Open(ctx, dsn, o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,18 +53,44 @@ func benchmarkSettle(b *testing.B, mode ledger.Mode, outcome ledger.Outcome, cal
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "settles/s")
 }
 
-func prepareBench(b *testing.B, path string, mode ledger.Mode) {
-	l, err := ledger.Open(b.Context(), path, ledger.Options{})
+// BenchmarkEngines reports settlements per second of both engines, by 1, 16 and 64 callers, of jobs of one
+// owner and of a thousand.
+func BenchmarkEngines(b *testing.B) {
+	for _, engine := range []struct {
+		name string
+		dsn  func(testing.TB) string
+	}{{"sqlite", dbtest.SQLite}, {"postgres", dbtest.Postgres}} {
+		for _, owners := range []int{1, 1000} {
+			for _, callers := range []int{1, 16, 64} {
+				name := fmt.Sprintf("%s/owners=%d/callers=%d", engine.name, owners, callers)
+				b.Run(name, func(b *testing.B) {
+					dsn := engine.dsn(b)
+					prepareBench(b, dsn, ledger.ModeHold, owners)
+					benchmarkOpen(b, dsn, ledger.Options{}, callers, ledger.Completed)
+				})
+			}
+		}
+	}
+}
+
+// prepareBench makes the jobs to settle, spread over owners.
+func prepareBench(b *testing.B, dsn string, mode ledger.Mode, owners int) {
+	l, err := ledger.Open(b.Context(), dsn, ledger.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer l.Close()
-	g := ledger.GrantParams{Owner: "demo", Amount: int64(b.N) * 7, Key: "bench"}
-	if _, err := l.Grant(b.Context(), g); err != nil {
-		b.Fatal(err)
-	}
+	inParallel(16, owners, func(i int) {
+		owner := fmt.Sprint("demo-", i)
+		g := ledger.GrantParams{Owner: owner, Amount: int64(b.N) * 7, Key: owner}
+		if _, err := l.Grant(b.Context(), g); err != nil {
+			b.Error(err)
+		}
+	})
 	inParallel(64, b.N, func(i int) {
-		p := ledger.JobParams{ID: fmt.Sprint("job-", i), Owner: "demo", Cost: 7, Mode: mode}
+		p := ledger.JobParams{
+			ID: fmt.Sprint("job-", i), Owner: fmt.Sprint("demo-", i%owners), Cost: 7, Mode: mode,
+		}
 		if _, err := l.CreateJob(b.Context(), p); err != nil {
 			b.Error(err)
 		}

@@ -96,7 +96,7 @@ func createDatabase(dsn, from string) (name string, err error) {
 
 func dropDatabase(dsn, name string) error {
 	if !strings.HasPrefix(name, mark) {
-		return fmt.Errorf("%s is not the name of a test database: it stays", name)
+		return fmt.Errorf("%q is not the name of a test database: it is left alone", name)
 	}
 	return administer(dsn, `DROP DATABASE IF EXISTS `+name+` WITH (FORCE)`)
 }
@@ -165,7 +165,8 @@ func SetDefault(t testing.TB, dsn, parameter, value string) {
 	t.Helper()
 	u, err := url.Parse(dsn)
 	if err == nil {
-		name := strings.TrimPrefix(u.Path, "/")
+		// The mark is added again, so that no other database can be meant.
+		name := mark + strings.TrimPrefix(u.Path, "/"+mark)
 		err = administer(dsn, fmt.Sprintf(`ALTER DATABASE %s SET %s = '%s'`, name, parameter, value))
 	}
 	if err != nil {

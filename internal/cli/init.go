@@ -15,15 +15,14 @@ func initCommand() *cli.Command {
 		Name:      "init",
 		UsageText: "jobledger init --db ledger.db",
 		Usage:     "create the database",
-		Description: "Creates an empty ledger that only you can read. If there is one already, it is left " +
-			"as it is. No other command ever creates a database.",
+		Description: "Creates an empty ledger that only you can read, or its tables in an existing PostgreSQL " +
+			"database. If there is one already, it is left as it is. No other command ever creates a database.",
 		Action: runInit,
 	}
 }
 
 func runInit(c *cli.Context) error {
-	name := dbName(c)
-	created, err := ledger.Create(c.Context, name, ledger.Options{})
+	created, err := ledger.Create(c.Context, dbName(c), ledger.Options{})
 	if err != nil {
 		return err
 	}
@@ -33,6 +32,7 @@ func runInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	name := ledger.Name(dbName(c))
 	answer := struct {
 		DB            string `json:"db"`
 		Engine        string `json:"engine"`
