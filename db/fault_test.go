@@ -257,9 +257,11 @@ func TestCancellationStorm(t *testing.T) {
 			t.Errorf("%d descriptors open, before it were %d", now, descriptors)
 		}
 		must(t, d.Close())
-		goleak.VerifyNone(t, goroutines) // waits for connections that are being given up
-		if now := openDescriptors(t); now > closed {
-			t.Errorf("%d descriptors open after the end, at first were %d", now, closed)
+		goleak.VerifyNone(t, goroutines)
+		for end := time.Now().Add(patience); openDescriptors(t) > closed; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) { // connections to a server are given up in the background
+				t.Fatalf("%d descriptors open after the end, at first were %d", openDescriptors(t), closed)
+			}
 		}
 	})
 }

@@ -10,15 +10,15 @@ import (
 // What is not on this machine, or has not the name of a test's database, is never destroyed.
 func TestDestroysOnlyItsOwn(t *testing.T) {
 	for dsn, allowed := range map[string]bool{
-		"postgres://u@localhost/x":                       true,
-		"postgres://u@127.0.0.1:5432/x":                  true,
-		"postgres://u@[::1]/x":                           true,
-		"postgres://u@/x?host=/var/run":                  true,
-		"postgres://u@db.example/x":                      false,
-		"postgres://u@10.0.0.1/x":                        false,
-		"postgres://u@/x":                                false,
-		"postgres://u@localhost/x?host=db.example":       false,
-		"postgres://u@/x?host=/var/run,db.example":       false,
+		"postgres://u@localhost/x":                 true,
+		"postgres://u@127.0.0.1:5432/x":            true,
+		"postgres://u@[::1]/x":                     true,
+		"postgres://u@/x?host=/var/run":            true,
+		"postgres://u@db.example/x":                false,
+		"postgres://u@10.0.0.1/x":                  false,
+		"postgres://u@/x":                          false,
+		"postgres://u@localhost/x?host=db.example": false,
+		"postgres://u@/x?host=/var/run,db.example": false,
 	} {
 		if err := destructible(dsn); (err == nil) != allowed {
 			t.Errorf("%s: %v, allowed should be %v", dsn, err, allowed)

@@ -39,29 +39,64 @@ var server = sync.OnceValues(func() (dsn string, err error) {
 // shared stays referred to: a cluster that is garbage closes its pipe, and ends.
 var shared *Cluster
 
-// template is a database with the tables in it, from which the others are copied.
-var template = sync.OnceValues(func() (name string, err error) {
-	dsn, err := server()
-	if err != nil {
-		return "", err
-	}
-	if name, err = createDatabase(dsn, "template1"); err != nil {
-		return "", err
-	}
-	_, err = db.Create(nowhere, named(dsn, name), db.Options{})
-	return name, err
-})
-
 // Postgres makes a new PostgreSQL database with the tables in it and gives its DSN. It needs
 // [NeedPostgres].
 func Postgres(t testing.TB) string {
 	t.Helper()
-	name, err := template()
-	if err != nil {
+	if _, err := server(); err != nil {
 		t.Fatal(err)
 	}
-	return fresh(t, name)
+	if shared == nil {
+		dsn := fresh(t, "template1")
+		if _, err := db.Create(t.Context(), dsn, db.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return dsn
+	}
+	makeSpares()
+	s := <-spares
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	t.Cleanup(func() { drops <- s.name })
+	return shared.DSN(s.name)
 }
+
+// On a cluster of our own, one goroutine makes the next test's database while this one runs, and another
+// drops the last one's. What is left at the end goes with the cluster.
+var (
+	spares = make(chan spare)
+	drops  = make(chan string, 1000)
+)
+
+type spare struct {
+	name string
+	err  error
+}
+
+var makeSpares = sync.OnceFunc(func() {
+	dsn := shared.DSN("postgres")
+	template, err := createDatabase(dsn, "template1")
+	if err == nil {
+		_, err = db.Create(nowhere, named(dsn, template), db.Options{})
+	}
+	go func() {
+		for {
+			name := ""
+			if err == nil {
+				name, err = createDatabase(dsn, template)
+			}
+			spares <- spare{name, err}
+		}
+	}()
+	go func() {
+		for name := range drops {
+			if err := dropDatabase(dsn, name); err != nil {
+				panic(err)
+			}
+		}
+	}()
+})
 
 // EmptyPostgres makes a new PostgreSQL database with nothing in it and gives its DSN.
 func EmptyPostgres(t testing.TB) string {

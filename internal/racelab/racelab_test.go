@@ -104,6 +104,7 @@ func TestRace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, dsn string) {
+				c := c // who wins depends on the engine, too
 				o := c.options
 				o.DSN = dsn
 				steps := 0
