@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,22 +10,42 @@ import (
 	"jobledger/db/dbtest"
 )
 
-// A caller who leaves while another process has the lock leaves at once, knows that nothing was
-// written, and does not keep Close waiting.
+// leave writes as a caller who leaves while the transaction cannot begin: the caller leaves at once,
+// knows that nothing was written, and does not keep Close waiting.
+func leave(t *testing.T, d *db.DB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	wantIs(t, d.Write(ctx, mark("left", nil)), context.DeadlineExceeded)
+	must(t, d.Close())
+	if waited := time.Since(began); waited > 5*time.Second {
+		t.Errorf("left after %s", waited)
+	}
+}
+
 func TestLeavingWhileLocked(t *testing.T) {
 	sharing(t, func(t *testing.T, dsn string) {
 		other, d := open(t, dsn, db.Options{}), reopen(t, dsn, db.Options{BusyWait: time.Minute})
 		release := hold(t, other)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		began := time.Now()
-		wantIs(t, d.Write(ctx, mark("left", nil)), context.DeadlineExceeded)
-		must(t, d.Close())
-		if waited := time.Since(began); waited > 5*time.Second {
-			t.Errorf("left after %s", waited)
-		}
+		leave(t, d)
 		release()
 		wantMarks(t, other)
+	})
+}
+
+func TestLeavingWithoutAServer(t *testing.T) {
+	t.Run("postgres", func(t *testing.T) {
+		if !dbtest.NeedPostgres(t) {
+			return
+		}
+		c := dbtest.StartCluster(t)
+		dsn := c.Database(t)
+		d := open(t, dsn, db.Options{BusyWait: time.Minute})
+		must(t, c.Crash())
+		leave(t, d)
+		must(t, c.Start())
+		wantMarks(t, reopen(t, dsn, db.Options{}))
 	})
 }
 
@@ -38,5 +59,20 @@ func TestTry(t *testing.T) {
 			return mark("last", nil)(tx)
 		}))
 		wantMarks(t, d, "kept", "last")
+	})
+}
+
+// An operation that gets over a part in whose way another transaction was runs again all the same, as
+// often as it would without Try. Then what it made of it counts.
+func TestTryKeepsNoConflict(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, dsn string) {
+		d := open(t, dsn, db.Options{})
+		run := 0
+		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+			run++
+			wantIs(t, tx.Try(func() error { return db.Changed(errOwn) }), errOwn)
+			return mark(fmt.Sprint("run ", run), nil)(tx)
+		}))
+		wantMarks(t, d, map[string]string{"sqlite": "run 1", "postgres": "run 3"}[d.Engine()])
 	})
 }
