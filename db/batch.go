@@ -177,7 +177,7 @@ const pauseMin = 100 * time.Microsecond
 func (w *writer) begin(batch []*operation) error {
 	deadline := time.Now().Add(w.db.options.BusyWait)
 	for pause := pauseMin; ; pause = min(2*pause, w.db.engine.pauseMax) {
-		err := w.tryBegin()
+		err := w.tryBegin(batch[0].begin)
 		if err == nil {
 			err = w.checkVersion()
 		}
@@ -189,11 +189,11 @@ func (w *writer) begin(batch []*operation) error {
 	}
 }
 
-func (w *writer) tryBegin() error {
+func (w *writer) tryBegin(begin string) error {
 	if err := w.connect(); err != nil {
 		return err
 	}
-	err := w.tx().control(w.db.engine.begin)
+	err := w.tx().control(begin)
 	if errors.Is(err, ErrReadOnly) {
 		err = &Error{Kind: ErrReadOnly, Reason: w.db.name + " is read-only"}
 	}

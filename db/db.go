@@ -74,7 +74,8 @@ type DB struct {
 // engine is all that differs between database engines.
 type engine struct {
 	name     string
-	begin    string        // opens a write transaction
+	begin    string        // opens a write transaction; for those that share one it is the same as snapshot
+	snapshot string        // opens a write transaction that sees one moment
 	read     string        // opens a snapshot that cannot write
 	lock     string        // suffix of a SELECT that locks its rows until the commit; empty: begin locked all
 	prepare  string        // run once on each new write connection; may be empty

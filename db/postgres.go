@@ -17,9 +17,10 @@ var postgresEngine = engine{
 	name: "postgres",
 	// Whatever the server's default: every operation locks what it decides by, so that nothing has to
 	// be serialized, and rolled back, by the server.
-	begin: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-	read:  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-	lock:  " FOR NO KEY UPDATE",
+	begin:    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+	snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE",
+	read:     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+	lock:     " FOR NO KEY UPDATE",
 	// One transaction per operation, on several connections: the server lets their commits share a
 	// sync. Batches in which operations wait for each other's rows were no faster beside others, on one
 	// owner or a thousand, and two of them could each have locked what the other needs.

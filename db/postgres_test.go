@@ -122,6 +122,7 @@ func TestIsolation(t *testing.T) {
 			}
 		}
 		must(t, d.Write(t.Context(), look("read committed, read only off")))
+		must(t, d.WriteSnapshot(t.Context(), look("repeatable read, read only off")))
 		must(t, d.Read(t.Context(), look("repeatable read, read only on")))
 	})
 }

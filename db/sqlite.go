@@ -21,6 +21,7 @@ var sqliteEngine = engine{
 	name:     "sqlite",
 	prepares: true,
 	begin:    "BEGIN IMMEDIATE",
+	snapshot: "BEGIN IMMEDIATE",
 	read:     "BEGIN",
 	writers:  1,
 	batchMax: BatchMax,

@@ -10,6 +10,7 @@ import (
 // operation is one call of Write on its way through the queue.
 type operation struct {
 	fn    func(*Tx) error
+	begin string // opens its transaction
 	state atomic.Int32
 	done  chan error // holds one answer, so that the writer never waits for a caller who left
 
@@ -37,7 +38,18 @@ const (
 // may not have happened, or ctx ended while fn was at work. If ctx ends before fn began, nothing was
 // written and the error is that of ctx.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	o := &operation{fn: fn, done: make(chan error, 1)}
+	return d.write(ctx, d.engine.begin, fn)
+}
+
+// WriteSnapshot is [DB.Write] for an operation that compares more than it can lock: its statements see
+// the database as of one moment, and what they have written themselves. If others write the same rows
+// meanwhile, fn runs again.
+func (d *DB) WriteSnapshot(ctx context.Context, fn func(*Tx) error) error {
+	return d.write(ctx, d.engine.snapshot, fn)
+}
+
+func (d *DB) write(ctx context.Context, begin string, fn func(*Tx) error) error {
+	o := &operation{fn: fn, begin: begin, done: make(chan error, 1)}
 	if err := d.enqueue(ctx, o); err != nil {
 		return err
 	}

@@ -74,13 +74,14 @@ type importer struct {
 	r   ImportReport
 }
 
-// bring runs an import in one transaction. The operation watches ctx itself, between rows, and the
+// bring runs an import in one transaction, on a snapshot: what it finds when it begins holds until its
+// end, though others write. The operation watches ctx itself, between rows, and the
 // caller waits for it: so its outcome is never unknown.
 func (l *Ledger) bring(
 	ctx context.Context, p ImportParams, work func(*importer) error,
 ) (ImportReport, error) {
 	var r ImportReport
-	_, err := write(context.WithoutCancel(ctx), l, func(tx *db.Tx) (struct{}, error) {
+	err := l.db.WriteSnapshot(context.WithoutCancel(ctx), func(tx *db.Tx) error {
 		i := &importer{ctx: ctx, tx: tx, p: p}
 		i.r.Refused, i.r.Unmatched = []Refusal{}, []UnmatchedRefund{}
 		err := work(i)
@@ -88,12 +89,12 @@ func (l *Ledger) bring(
 		if err == nil && (p.DryRun || len(r.Refused) > 0) {
 			err = errUndone
 		}
-		return struct{}{}, err
+		return err
 	})
 	if errors.Is(err, errUndone) {
 		err = nil
 	}
-	return r, firstError(err, r.Err())
+	return r, firstError(wrap(err), r.Err())
 }
 
 // row counts a row that is done.
