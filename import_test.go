@@ -199,3 +199,32 @@ func TestImportCommands(t *testing.T) {
 		}
 	})
 }
+
+// TestCopyKilled: a copy that is killed leaves a target that is empty or whole, and an empty one takes
+// the next copy.
+func TestCopyKilled(t *testing.T) {
+	from := dbtest.SQLite(t)
+	must(t, from, "import", rowsOf(t, 50))
+	seen := map[string]int{}
+	for range 12 {
+		dbtest.Each(t, func(t *testing.T, dsn string) {
+			c := exec.CommandContext(t.Context(), "jobledger", "copy", "--from", from, "--to", dsn)
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+			_ = c.Process.Kill() // it may have ended
+			_ = c.Wait()
+			n := owners(t, dsn)
+			if seen[n]++; n == "0" {
+				must(t, dsn, "copy", "--from", from, "--to", dsn)
+			} else if n != "50" {
+				t.Fatalf("%s of 50 owners are in", n)
+			}
+			if must(t, dsn, "export") != must(t, from, "export") {
+				t.Error("the copy is not the original")
+			}
+		})
+	}
+	t.Log("owners after the kill:", seen)
+}

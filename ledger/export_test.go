@@ -61,19 +61,25 @@ func (b *workbench) busy() {
 	b.ok(err)
 }
 
-// eachRestored runs fn with a busy ledger, what it exports, and a handle on an empty ledger.
-func eachRestored(t *testing.T, fn func(b *workbench, text string, empty *ledger.Ledger)) {
+// eachPair runs fn with a busy ledger and an empty one, on every engine each.
+func eachPair(t *testing.T, fn func(busy, empty *workbench)) {
 	t.Helper()
 	eachWorkbench(t, func(b *workbench) {
 		b.busy()
 		dbtest.Each(b.T, func(t *testing.T, dsn string) {
-			into := &workbench{T: t, dsn: dsn}
+			into := newWorkbench(t, dsn)
 			into.micro.Store(b.micro.Load())
-			into.Ledger = into.open(ledger.Options{})
-			fn(into, b.export(b.Ledger), into.Ledger)
+			fn(b, into)
 			into.audit()
 		})
 	})
+}
+
+// eachRestored runs fn with a workbench on an empty ledger, what a busy one exports, and a handle on
+// the empty one.
+func eachRestored(t *testing.T, fn func(b *workbench, text string, empty *ledger.Ledger)) {
+	t.Helper()
+	eachPair(t, func(busy, empty *workbench) { fn(empty, busy.export(busy.Ledger), empty.Ledger) })
 }
 
 // TestExportRestoresAll: an export, restored, exports the same bytes; restored again, it changes nothing.

@@ -30,18 +30,21 @@ const lineMax = 64 << 20
 func (l *Ledger) Restore(
 	ctx context.Context, open func() (io.ReadCloser, error), p ImportParams,
 ) (ImportReport, error) {
-	return l.bring(ctx, p, func(i *importer) error {
-		in, err := open()
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		r := &restorer{importer: i, counts: make(map[string]int64), sum: sha256.New()}
-		if err := r.read(in); err != nil || i.refused() > 0 {
-			return err
-		}
-		return r.audit(l.Engine())
-	})
+	return l.bring(ctx, p, func(i *importer) error { return i.restore(open, l.Engine()) })
+}
+
+// restore reads an export to its end, writes its rows, and audits what came of it.
+func (i *importer) restore(open func() (io.ReadCloser, error), engine string) error {
+	in, err := open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	r := &restorer{importer: i, counts: make(map[string]int64), sum: sha256.New()}
+	if err := r.read(in); err != nil || i.refused() > 0 {
+		return err
+	}
+	return r.audit(engine)
 }
 
 // restorer is one run of a restore.

@@ -39,11 +39,14 @@ func eachWorkbench(t *testing.T, fn func(b *workbench)) {
 // eachBrokenWorkbench is eachWorkbench for tests that leave a damaged ledger behind.
 func eachBrokenWorkbench(t *testing.T, fn func(b *workbench)) {
 	t.Helper()
-	dbtest.Each(t, func(t *testing.T, dsn string) {
-		b := &workbench{T: t, dsn: dsn}
-		b.Ledger = b.open(ledger.Options{})
-		fn(b)
-	})
+	dbtest.Each(t, func(t *testing.T, dsn string) { fn(newWorkbench(t, dsn)) })
+}
+
+func newWorkbench(t *testing.T, dsn string) *workbench {
+	t.Helper()
+	b := &workbench{T: t, dsn: dsn}
+	b.Ledger = b.open(ledger.Options{})
+	return b
 }
 
 // part says which part of very many like cases a test tries, one in so many: all of them, or a tenth

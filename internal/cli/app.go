@@ -92,6 +92,7 @@ func commands(p Program) []*cli.Command {
 		auditCommand(),
 		importCommand(),
 		exportCommand(),
+		copyCommand(),
 		raceCommand(),
 		raceChildCommand(),
 		schemaCommand(p.Schema),

@@ -1,0 +1,68 @@
+package ledger
+
+import (
+	"context"
+	"io"
+
+	"jobledger/db"
+)
+
+// CopyFrom brings all of source, as it is at one moment, into this ledger, which must be empty: with
+// the ids, hashes and times that it has, so that both export the same bytes. The engines may differ.
+// It verifies what [Ledger.Restore] verifies, the audit included. All of it arrives, or nothing; source
+// can be in use meanwhile.
+//
+// The report is there with an error too. Errors: NOT_ALLOWED if this ledger is not empty; INVALID if
+// source does not hold together; BUSY, also if ctx ends: nothing was written then.
+func (l *Ledger) CopyFrom(ctx context.Context, source *Ledger, p ImportParams) (ImportReport, error) {
+	return l.bring(ctx, p, func(i *importer) error {
+		var one int
+		used, err := i.tx.Get(&one, `SELECT 1 FROM balances LIMIT 1`)
+		if err != nil {
+			return err
+		}
+		if used {
+			return fail(NotAllowed, "the target is in use: only an empty ledger can become a copy")
+		}
+		return i.restore(source.exporting(i.ctx), l.Engine())
+	})
+}
+
+// exporting gives a function that opens an export as it is being written.
+func (l *Ledger) exporting(ctx context.Context) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		in, out := io.Pipe()
+		running := &runningExport{PipeReader: in, ended: make(chan struct{})}
+		go func() {
+			defer close(running.ended)
+			out.CloseWithError(l.Export(ctx, out))
+		}()
+		return running, nil
+	}
+}
+
+// runningExport is the reading end of an export.
+type runningExport struct {
+	*io.PipeReader
+	ended chan struct{} // closed when nothing of the export runs any more
+}
+
+// Close stops the export if it has not ended, and waits for that.
+func (r *runningExport) Close() error {
+	err := r.PipeReader.Close()
+	<-r.ended
+	return err
+}
+
+// ExportSize counts the rows that [Ledger.Export] would write now. Errors: BUSY if ctx ends.
+func (l *Ledger) ExportSize(ctx context.Context) (rows int64, err error) {
+	return read(ctx, l, func(tx *db.Tx) (int64, error) {
+		var rows int64
+		_, err := tx.Get(&rows, `
+			SELECT (SELECT COUNT(*) FROM balances) + (SELECT COUNT(*) FROM jobs) +
+			       (SELECT COUNT(*) FROM entries) + (SELECT COUNT(*) FROM attempts) +
+			       (SELECT COUNT(*) FROM answers) + (SELECT COUNT(*) FROM reports) +
+			       (SELECT COUNT(*) FROM events)`)
+		return rows, err
+	})
+}

@@ -1,0 +1,121 @@
+package ledger_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"jobledger/db/dbtest"
+	"jobledger/ledger"
+)
+
+// TestCopy: a copy exports the same bytes, whatever the engines, and life goes on in it. Nothing is
+// copied onto it.
+func TestCopy(t *testing.T) {
+	eachPair(t, func(busy, empty *workbench) {
+		text := busy.export(busy.Ledger)
+		size, err := busy.ExportSize(busy.Context())
+		busy.ok(err)
+		var told int64
+		r, err := empty.CopyFrom(empty.Context(), busy.Ledger, ledger.ImportParams{
+			Progress: func(rows int64) { told = rows },
+		})
+		empty.ok(err)
+		if r.Imported != size || told != size || r.Owners != 2 || r.Replayed != 0 {
+			empty.Errorf("copied %+v, told of %d, of %d rows", r, told, size)
+		}
+		if copied := empty.export(empty.Ledger); copied != text {
+			empty.Errorf("the copy exports\n%s\nand the original\n%s", copied, text)
+		}
+		empty.unchanged(func() {
+			_, err := empty.CopyFrom(empty.Context(), busy.Ledger, ledger.ImportParams{})
+			empty.fails(err, ledger.NotAllowed)
+		})
+		empty.settle("won completed 0 9", "open", ledger.Completed)
+	})
+}
+
+// TestCopyOfABrokenLedger: what fails its audit is not copied.
+func TestCopyOfABrokenLedger(t *testing.T) {
+	eachPair(t, func(busy, empty *workbench) {
+		busy.exec(`UPDATE balances SET held = held + 1 WHERE owner = 'demo'`)
+		_, err := empty.CopyFrom(empty.Context(), busy.Ledger, ledger.ImportParams{})
+		empty.fails(err, ledger.Invalid)
+		empty.same(empty.query(`SELECT owner FROM balances`), nil)
+		busy.exec(`UPDATE balances SET held = held - 1 WHERE owner = 'demo'`)
+	})
+}
+
+// TestCopyStops: a copy that its caller stops, or whose source fails, leaves the target empty, and
+// nothing of it runs on.
+func TestCopyStops(t *testing.T) {
+	eachPair(t, func(busy, empty *workbench) {
+		ctx, stop := context.WithCancel(empty.Context())
+		_, err := empty.CopyFrom(ctx, busy.Ledger, ledger.ImportParams{Progress: func(rows int64) {
+			if rows == 5 {
+				stop()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) && ledger.CodeOf(err) != ledger.Busy {
+			empty.Errorf("a stopped copy: %v", err)
+		}
+		empty.same(empty.query(`SELECT owner FROM balances`), nil)
+		_, err = empty.CopyFrom(empty.Context(), busy.Ledger, ledger.ImportParams{})
+		empty.ok(err)
+	})
+}
+
+// TestCopyInUse copies a ledger while it settles jobs: the copy is the ledger at one moment.
+func TestCopyInUse(t *testing.T) {
+	eachPair(t, func(busy, empty *workbench) {
+		job := func(i int) string { return fmt.Sprint("to ", empty.Engine(), i) }
+		busy.give("for "+empty.Engine(), 1000)
+		for i := range 50 {
+			busy.ok(busy.create(job(i), 7, ledger.ModeHold))
+		}
+		next := 0
+		var failed error // not the test's end: this runs where the target writes
+		_, err := empty.CopyFrom(empty.Context(), busy.Ledger, ledger.ImportParams{Progress: func(int64) {
+			if next < 50 && failed == nil {
+				_, failed = busy.report(job(next), ledger.Failed)
+				next++
+			}
+		}})
+		empty.ok(errors.Join(err, failed))
+		if next < 50 {
+			empty.Fatalf("only %d jobs settled meanwhile", next)
+		}
+		late := empty.query(`SELECT id FROM jobs WHERE id LIKE ? AND status = 'failed'`, "to "+empty.Engine()+"%")
+		empty.same(late, nil)
+	})
+}
+
+// TestCopyThereAndBack moves many jobs from SQLite to PostgreSQL and back: the exports are the same
+// bytes. JOBLEDGER_TEST_COPY_JOBS sets how many jobs.
+func TestCopyThereAndBack(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		jobs, err := strconv.Atoi(cmp.Or(os.Getenv("JOBLEDGER_TEST_COPY_JOBS"), "2000"))
+		b := newWorkbench(t, dbtest.SQLite(t))
+		b.ok(err)
+		b.give("much", int64(jobs)*7)
+		inParallel(64, jobs, func(i int) {
+			id := fmt.Sprint("j", i)
+			b.ok(b.create(id, 7, []ledger.Mode{ledger.ModeHold, ledger.ModeCharge}[i%2]))
+			_, err := b.report(id, ledger.Outcomes[i%len(ledger.Outcomes)])
+			b.ok(err)
+		})
+		there := newWorkbench(t, dsn)
+		_, err = there.CopyFrom(t.Context(), b.Ledger, ledger.ImportParams{})
+		b.ok(err)
+		back := newWorkbench(t, dbtest.SQLite(t))
+		r, err := back.CopyFrom(t.Context(), there.Ledger, ledger.ImportParams{})
+		b.ok(err)
+		if r.Jobs != int64(jobs) || back.export(back.Ledger) != b.export(b.Ledger) {
+			t.Errorf("%d jobs came back as %d, or with other bytes", jobs, r.Jobs)
+		}
+	})
+}
