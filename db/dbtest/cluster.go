@@ -26,13 +26,15 @@ var nowhere = context.Background()
 type Cluster struct {
 	dir      string
 	programs string         // the directory of initdb and pg_ctl
+	settings string         // of the server, as options on its command line
 	watched  io.WriteCloser // closed by the end of this process
 }
 
-// StartCluster starts a server that the test may crash. It needs [NeedPostgres].
-func StartCluster(t testing.TB) *Cluster {
+// StartCluster starts a server that the test may crash, with parameters such as "fsync=off" beside
+// those of every cluster. It needs [NeedPostgres].
+func StartCluster(t testing.TB, parameters ...string) *Cluster {
 	t.Helper()
-	c, err := startCluster()
+	c, err := startCluster(parameters...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,24 @@ func StartCluster(t testing.TB) *Cluster {
 	return c
 }
 
-func startCluster() (c *Cluster, err error) {
+func startCluster(parameters ...string) (*Cluster, error) {
+	c, err := newCluster(parameters...)
+	if err != nil {
+		return nil, err
+	}
+	// --no-sync is about the files that initdb makes; the server syncs as always. Small segments of the
+	// log are quicker to make, and to copy.
+	err = c.run("initdb", "-D", c.data(), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--wal-segsize=1",
+		"--no-sync")
+	if err == nil {
+		err = c.Start()
+	}
+	return c, err
+}
+
+// newCluster makes the directory of a server without data. The shared memory of the server is there too,
+// for what a killed one leaves.
+func newCluster(parameters ...string) (c *Cluster, err error) {
 	c = new(Cluster)
 	if c.programs, err = findPrograms(); err != nil {
 		return nil, err
@@ -51,15 +70,12 @@ func startCluster() (c *Cluster, err error) {
 	if err := c.chown(); err != nil {
 		return nil, err
 	}
-	if err := c.watch(); err != nil {
-		return nil, err
+	c.settings = "-k " + quote(c.dir)
+	always := []string{"listen_addresses=", "max_connections=200", "dynamic_shared_memory_type=mmap"}
+	for _, p := range append(always, parameters...) {
+		c.settings += " -c " + quote(p)
 	}
-	// --no-sync is about the files that initdb makes; the server syncs as always.
-	err = c.run("initdb", "-D", c.data(), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync")
-	if err == nil {
-		err = c.Start()
-	}
-	return c, err
+	return c, c.watch()
 }
 
 // findPrograms looks for a server in PATH and where Debian and others keep it.
@@ -114,6 +130,7 @@ func (c *Cluster) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// run runs a program of the server, or sh.
 func (c *Cluster) run(program string, args ...string) error {
 	out, err := os.CreateTemp("", "jobledger-postgres-log-")
 	if err != nil {
@@ -121,7 +138,10 @@ func (c *Cluster) run(program string, args ...string) error {
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
-	cmd := c.command(append([]string{filepath.Join(c.programs, program)}, args...)...)
+	if program != "sh" {
+		program = filepath.Join(c.programs, program)
+	}
+	cmd := c.command(append([]string{program}, args...)...)
 	// A file, and not a pipe: the server inherits it, and a pipe would be waited for until its end.
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
@@ -147,14 +167,10 @@ func (c *Cluster) watch() error {
 
 func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// Start starts the server, or starts it again after [Cluster.Crash], and waits until it lets in.
+// Start starts the server, or starts it again after a crash, and waits until it lets in.
 func (c *Cluster) Start() error {
-	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-o",
-		"-c listen_addresses= -c max_connections=200 -k "+quote(c.dir), "start")
+	return c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-o", c.settings, "start")
 }
-
-// Crash stops the server at once, as a crash would: what it has not synced is lost.
-func (c *Cluster) Crash() error { return c.run("pg_ctl", "-D", c.data(), "-m", "immediate", "stop") }
 
 // DSN names a database of the server.
 func (c *Cluster) DSN(database string) string {
