@@ -7,10 +7,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"jobledger/db/dbtest"
 	"jobledger/ledger"
@@ -141,111 +139,4 @@ func TestLinkIsCutAtTheCommit(t *testing.T) {
 		direct.same(consumed, []string{fmt.Sprint(rounds)})
 		direct.audit()
 	})
-}
-
-// A server that crashes under load, and comes back, has kept all that it acknowledged; the callers
-// were told to try again, or that they do not know.
-func TestServerCrashes(t *testing.T) {
-	t.Run("postgres", func(t *testing.T) {
-		if !dbtest.NeedPostgres(t) {
-			return
-		}
-		c := dbtest.StartCluster(t)
-		b := &workbench{T: t, dsn: c.Database(t)}
-		b.Ledger = b.open(ledger.Options{})
-		crashes := 5
-		if testing.Short() {
-			crashes = 2
-		}
-		load := b.startLoad()
-		for range crashes {
-			goal := load.acknowledged.Load() + 40
-			for end := time.Now().Add(20 * time.Second); load.acknowledged.Load() < goal; {
-				if time.Now().After(end) {
-					t.Fatal("the load does not go on")
-				}
-				time.Sleep(time.Millisecond)
-			}
-			b.ok(c.Crash())
-			b.ok(c.Start())
-		}
-		load.check(b)
-		b.audit()
-		t.Logf("%d crashes, %d operations acknowledged, %d in doubt, %d refused",
-			crashes, load.acknowledged.Load(), load.unknown.Load(), load.busy.Load())
-	})
-}
-
-// load is callers that make and settle jobs, and note what they were told.
-type load struct {
-	stop                        chan bool
-	running                     sync.WaitGroup
-	acknowledged, unknown, busy atomic.Int64
-	created, settled            sync.Map // by job, if acknowledged
-}
-
-func (b *workbench) startLoad() *load {
-	b.Helper()
-	b.give("load", 1_000_000)
-	l := &load{stop: make(chan bool)}
-	for c := range 6 {
-		l.running.Go(func() {
-			for i := 0; ; i++ {
-				select {
-				case <-l.stop:
-					return
-				default:
-				}
-				job := fmt.Sprint("job-", c, "-", i)
-				l.note(b, &l.created, job, b.create(job, 7, ledger.ModeCharge))
-				_, err := b.report(job, ledger.Failed)
-				if ledger.CodeOf(err) != ledger.NotFound || err == nil { // its creation was refused
-					l.note(b, &l.settled, job, err)
-				}
-			}
-		})
-	}
-	return l
-}
-
-func (l *load) note(b *workbench, acknowledged *sync.Map, job string, err error) {
-	switch {
-	case err == nil:
-		acknowledged.Store(job, true)
-		l.acknowledged.Add(1)
-	case ledger.CodeOf(err) == ledger.OutcomeUnknown:
-		l.unknown.Add(1)
-	case ledger.CodeOf(err) == ledger.Busy:
-		l.busy.Add(1)
-	default:
-		b.Error(job, err)
-	}
-}
-
-// check ends the load and looks for what was acknowledged.
-func (l *load) check(b *workbench) {
-	b.Helper()
-	close(l.stop)
-	l.running.Wait()
-	there := map[string]ledger.Status{}
-	for after := ""; ; {
-		jobs, err := b.Jobs(b.Context(), ledger.JobFilter{After: after, Limit: ledger.PageMax})
-		b.ok(err)
-		if len(jobs) == 0 {
-			break
-		}
-		for _, j := range jobs {
-			there[j.ID] = j.Status
-		}
-		after = jobs[len(jobs)-1].ID
-	}
-	for status, acknowledged := range map[ledger.Status]*sync.Map{"": &l.created, "failed": &l.settled} {
-		acknowledged.Range(func(job, _ any) bool {
-			got, found := there[job.(string)]
-			if !found || (status != "" && got != status) {
-				b.Errorf("%s was acknowledged and is %q", job, got)
-			}
-			return true
-		})
-	}
 }
