@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
 )
@@ -67,6 +68,7 @@ func postgresPool(dsn string, o Options, connections int) (*sqlx.DB, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = o.BusyWait
 	}
+	config.OnNotice = noteWarning
 	bounds := fmt.Sprintf("SET lock_timeout = %d; SET idle_in_transaction_session_timeout = 60000",
 		o.BusyWait.Milliseconds()+1)
 	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
@@ -215,16 +217,34 @@ func migratePostgres(ctx context.Context, pool *sqlx.DB, now int64, create bool)
 	return err
 }
 
-// commitPostgres commits. The server answers the COMMIT of a transaction in which a statement has
-// failed with ROLLBACK, and that is no error to the driver.
+// commitPostgres commits. Two answers of the server are no errors to the driver: ROLLBACK, if a statement
+// of the transaction had failed; and a warning, if somebody has told it to wait no longer for a standby,
+// which may not have the transaction and may soon be the primary.
 func commitPostgres(ctx context.Context, conn *sqlx.Conn) error {
 	return conn.Raw(func(c any) error {
-		tag, err := c.(*stdlib.Conn).Conn().Exec(ctx, "COMMIT")
-		if err == nil && tag.String() != "COMMIT" {
-			err = errRolledBack
+		server := c.(*stdlib.Conn).Conn()
+		delete(server.PgConn().CustomData(), warning)
+		tag, err := server.Exec(ctx, "COMMIT")
+		warned := server.PgConn().CustomData()[warning]
+		switch {
+		case err != nil:
+			return err
+		case tag.String() != "COMMIT":
+			return errRolledBack
+		case warned != nil:
+			return fmt.Errorf("the server warned: %v", warned)
 		}
-		return err
+		return nil
 	})
 }
 
 var errRolledBack = errors.New("a statement of the operation had failed: it was rolled back")
+
+// warning is where a connection keeps the last warning of its server.
+const warning = "warning"
+
+func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.SeverityUnlocalized == "WARNING" {
+		c.CustomData()[warning] = n.Message
+	}
+}
