@@ -46,6 +46,8 @@ type Options struct {
 	// An error from it takes the place of the statement's own: before, the statement does not run;
 	// after, it ran and its answer is lost. Tests use it to inject faults.
 	Intercept func(when When, query string) error
+
+	asFound bool // opened to be looked at: an older schema stays
 }
 
 // When says on which side of a statement an [Options.Intercept] call stands.
@@ -90,6 +92,7 @@ type engine struct {
 	keeps      func(error) bool // a BEGIN that failed so has left its connection as it was
 	conflict   func(error) int  // how often to try again, since another transaction was in the way
 	rolledBack func(error) bool // a COMMIT that failed so has certainly written nothing
+	checks     func(*DB) []Check
 }
 
 type checkFunc func(ctx context.Context, conn *sqlx.Conn, name string) error

@@ -33,6 +33,7 @@ var postgresEngine = engine{
 	keeps:      never,
 	conflict:   conflictPostgres,
 	rolledBack: rolledBackPostgres,
+	checks:     postgresChecks,
 }
 
 func isPostgres(dsn string) bool {
@@ -95,7 +96,7 @@ func openPostgres(
 	if err == nil && version == 0 {
 		err = refuse("create one with init")
 	}
-	if err == nil && version < SchemaVersion() {
+	if err == nil && version < SchemaVersion() && !o.asFound {
 		err = migratePostgres(ctx, writers, o.Clock().UnixMicro(), false)
 	}
 	if err != nil {

@@ -35,6 +35,7 @@ var sqliteEngine = engine{
 	commit:     execCommit,
 	conflict:   func(error) int { return 0 },
 	rolledBack: never,
+	checks:     sqliteChecks,
 }
 
 // never: a writer that has SQLite's lock has the database to itself, and the answer to a COMMIT
@@ -124,7 +125,7 @@ func openSQLite(
 	if writers, err = openPool(path, true, 1); err != nil {
 		return path, nil, nil, err
 	}
-	if version < SchemaVersion() {
+	if version < SchemaVersion() && !o.asFound {
 		if err = migrateSQLite(ctx, writers, o.Clock().UnixMicro()); err != nil {
 			writers.Close()
 			return path, nil, nil, err

@@ -90,6 +90,7 @@ func commands(p Program) []*cli.Command {
 		sweepCommand(),
 		revokeCommand(),
 		auditCommand(),
+		doctorCommand(),
 		importCommand(),
 		exportCommand(),
 		copyCommand(),

@@ -1,0 +1,94 @@
+package db_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"jobledger/db"
+	"jobledger/db/dbtest"
+)
+
+func TestExaminePostgres(t *testing.T) {
+	if !dbtest.NeedPostgres(t) {
+		return
+	}
+	c := dbtest.StartCluster(t)
+	wantHealthy(t, c.Database(t), 11)
+	for _, w := range []struct {
+		name     string
+		level    db.Level
+		text     string
+		make     string // a statement
+		variable string // of the URL
+	}{
+		{"synchronous-commit", db.Warning, "local, by the role in this database (",
+			`ALTER ROLE postgres IN DATABASE DATABASE SET synchronous_commit = local`, ""},
+		{"synchronous-commit", db.Warning, "off, by the database (ALTER DATABASE ... SET): a crash of the server",
+			`ALTER DATABASE DATABASE SET synchronous_commit = off`, ""},
+		{"synchronous-commit", db.Warning, "remote_write, by the URL", ``, "&synchronous_commit=remote_write"},
+		{"synchronous-commit", db.Fine, "remote_apply", ``, "&synchronous_commit=remote_apply"},
+		{"synchronous-commit", db.Warning, "off, by the role (",
+			`ALTER ROLE postgres SET synchronous_commit = off`, ""},
+		{"isolation", db.Fine, "serializable",
+			`ALTER DATABASE DATABASE SET default_transaction_isolation = serializable`, ""},
+		{"collation", db.Problem, "events.payload (POSIX)",
+			`ALTER TABLE events ALTER COLUMN payload TYPE TEXT COLLATE "POSIX"`, ""},
+		{"writable", db.Problem, "the role reader may not read and write answers, attempts, ",
+			`CREATE ROLE reader LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`, "&user=reader"},
+	} {
+		dsn := c.Database(t)
+		if w.make != "" {
+			dbtest.Exec(t, dsn, strings.Replace(w.make, " DATABASE SET", " "+database(dsn)+" SET", 1))
+		}
+		wantFinding(t, dsn+w.variable, w.name, w.level, w.text)
+	}
+	ahead := db.Options{Clock: func() time.Time { return time.Now().Add(time.Minute) }}
+	f := finding(t, c.Database(t), ahead, "clock")
+	if f.Level != db.Warning || !strings.Contains(f.Message, "clock differs by -") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A server that is set to lose data, and waits for a standby that is not there.
+func TestExamineSickServer(t *testing.T) {
+	if !dbtest.NeedPostgres(t) {
+		return
+	}
+	dsn := dbtest.StartCluster(t, "fsync=off", "full_page_writes=off", "synchronous_commit=local",
+		"max_connections=14", "max_wal_senders=1", "synchronous_standby_names=nobody").Database(t)
+	wantFinding(t, dsn, "crash-safety", db.Problem, "fsync and full_page_writes off")
+	wantFinding(t, dsn, "synchronous-commit", db.Warning, "local, by the server's configuration")
+	wantFinding(t, dsn, "connections", db.Warning, "10 are left, and each process takes up to 12")
+	wantFinding(t, dsn, "standbys", db.Fine, "none")
+	dsn += "&synchronous_commit=on"
+	wantFinding(t, dsn, "standbys", db.Problem, "waits for a standby (nobody), and none is there")
+}
+
+func TestExaminePair(t *testing.T) {
+	if !dbtest.NeedPostgres(t) {
+		return
+	}
+	primary, standby := dbtest.StartPair(t)
+	dsn := primary.Database(t)
+	wantHealthy(t, dsn, 11)
+	wantFinding(t, dsn, "standbys", db.Fine, "every COMMIT waits for a standby")
+	wantFinding(t, dsn+"&synchronous_commit=local", "standbys", db.Warning, "there are 1, and no COMMIT waits")
+	dbtest.Exec(t, dsn, `CREATE ROLE reader LOGIN`, `GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`)
+	wantFinding(t, dsn+"&user=reader", "standbys", db.Fine, "this role may not see whether it is there")
+	copied := standby.DSN(database(dsn))
+	eventually(t, func() bool { // a COMMIT waits until the standby has it, and not until it shows it
+		_, err := db.Examine(t.Context(), copied, db.Options{})
+		return err == nil
+	})
+	wantFinding(t, copied, "writable", db.Problem, "the server is a standby")
+	must(t, standby.Crash())
+	eventually(t, func() bool { return finding(t, dsn, db.Options{}, "standbys").Level == db.Problem })
+}
+
+// database gives the name of the database in a DSN.
+func database(dsn string) string {
+	u, _ := url.Parse(dsn)
+	return strings.TrimPrefix(u.Path, "/")
+}

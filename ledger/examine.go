@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"jobledger/db"
+)
+
+// Finding is one thing that an examination looked at, and how it stands.
+type Finding = db.Finding
+
+// Level says what a finding asks for.
+type Level = db.Level
+
+// The levels. What has a warning works, but is weaker than it should be or waits for somebody. With a
+// problem nothing can be written, or the data is damaged or a crash may damage it.
+const (
+	Fine    = db.Fine
+	Warning = db.Warning
+	Problem = db.Problem
+)
+
+// Examination is what was found: one finding per check, in a fixed order. OK means without a problem.
+type Examination struct {
+	OK       bool      `json:"ok"`
+	Findings []Finding `json:"findings"`
+}
+
+// How long what waits for somebody may wait.
+const (
+	answerWait = 10 * time.Minute   // a marked attempt, for its answer
+	sweepWait  = 24 * time.Hour     // what is due, for a sweep
+	openWait   = 7 * 24 * time.Hour // a job without a deadline, for its end
+)
+
+// Examine looks at a ledger and at what it stands on: the engine and its settings, the file or the
+// server, and what waits for somebody. It changes nothing, not even an older schema. What [Ledger.Audit]
+// checks it leaves to that.
+//
+// Errors: as of [Open].
+func Examine(ctx context.Context, dsn string, o Options) (Examination, error) {
+	found, err := db.Examine(ctx, dsn, o,
+		db.Check{Name: "reconciliation", Look: lookForUnresolved},
+		db.Check{Name: "sweep", Look: lookForDue},
+		db.Check{Name: "open-jobs", Look: lookForForgotten},
+	)
+	if err != nil {
+		return Examination{}, wrap(err)
+	}
+	e := Examination{OK: true, Findings: found}
+	for _, f := range found {
+		e.OK = e.OK && f.Level != Problem
+	}
+	return e, nil
+}
+
+func before(tx *db.Tx, wait time.Duration) Time { return now(tx) - Time(wait.Microseconds()) }
+
+// lookForUnresolved leaves out the attempts that may just be under way.
+func lookForUnresolved(tx *db.Tx) (Finding, error) {
+	var jobs int64
+	_, err := tx.Get(&jobs, `SELECT COUNT(*) FROM (`+unresolvedQuery+`) u WHERE marked_at <= ?`,
+		"", now(tx), math.MaxInt32, before(tx, answerWait))
+	if jobs > 0 {
+		return db.Warn("look at them with reconcile list, and resolve each with evidence",
+			"jobs of which nobody knows how they stand, for more than %g minutes: %d", answerWait.Minutes(), jobs), err
+	}
+	return db.Good("no job waits for it"), err
+}
+
+func lookForDue(tx *db.Tx) (Finding, error) {
+	var due struct{ Lots, Jobs int64 }
+	at := before(tx, sweepWait)
+	_, err := tx.Get(&due, `
+		SELECT (SELECT COUNT(*) FROM lots WHERE available > 0 AND expires_at <= ?) AS lots,
+		       (SELECT COUNT(*) FROM jobs WHERE status IN ('pending', 'processing') AND deadline <= ?
+		                                    AND submission = 'none') AS jobs`, at, at)
+	if due.Lots+due.Jobs > 0 {
+		return db.Warn("run sweep from time to time, such as every hour",
+			"due for more than %g hours: lots to expire: %d, jobs to time out: %d",
+			sweepWait.Hours(), due.Lots, due.Jobs), err
+	}
+	return db.Good("nothing is due for more than %g hours", sweepWait.Hours()), err
+}
+
+// lookForForgotten looks for jobs that no deadline will ever bring up.
+func lookForForgotten(tx *db.Tx) (Finding, error) {
+	var jobs struct {
+		Count  int64
+		Oldest *string
+	}
+	at := before(tx, openWait)
+	_, err := tx.Get(&jobs, `
+		SELECT COUNT(*) AS count,
+		       (SELECT id FROM jobs WHERE `+forgotten+` ORDER BY created_at, id LIMIT 1) AS oldest
+		FROM jobs WHERE `+forgotten, at, at)
+	if jobs.Count > 0 && jobs.Oldest != nil {
+		return db.Warn("settle or cancel them, and give jobs a deadline",
+			"jobs that are open for more than %d days and have no deadline: %d, the oldest %s",
+			openWait/(24*time.Hour), jobs.Count, *jobs.Oldest), err
+	}
+	return db.Good("none is old and without a deadline"), err
+}
+
+const forgotten = `status IN ('pending', 'processing') AND deadline IS NULL AND created_at <= ?`

@@ -1,0 +1,59 @@
+package ledger_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"jobledger/ledger"
+)
+
+// finding checks the level of one finding as of a time, and a part of its message. To look changes nothing.
+func (b *workbench) finding(at time.Duration, name string, level ledger.Level, text string) {
+	b.Helper()
+	b.at(at)
+	clock := func() time.Time { return start.Add(at) }
+	b.unchanged(func() {
+		e, err := ledger.Examine(b.Context(), b.dsn, ledger.Options{Clock: clock})
+		b.ok(err)
+		for _, f := range e.Findings {
+			if f.Name == name && f.Level == level && strings.Contains(f.Message, text) {
+				return
+			}
+		}
+		b.Errorf("after %v %+v, want %s %s: %s", at, e, name, level, text)
+	})
+}
+
+// What waits for somebody is found once it has waited too long, and no more once it is done.
+func TestExamine(t *testing.T) {
+	const day = 24 * time.Hour
+	eachWorkbench(t, func(b *workbench) {
+		b.give("lasting", 100)
+		b.give("short", 30, until(time.Hour))
+		p := ledger.JobParams{ID: "due", Owner: "demo", Cost: 7, Deadline: on(time.Hour)}
+		_, err := b.CreateJob(b.Context(), p)
+		b.ok(err)
+		for _, id := range []string{"forgotten", "lost"} {
+			b.ok(b.create(id, 7, ledger.ModeHold))
+		}
+		_, err = b.Submit(b.Context(), "lost", "acme")
+		b.ok(err)
+		b.finding(9*time.Minute, "reconciliation", ledger.Fine, "no job")
+		b.finding(11*time.Minute, "reconciliation", ledger.Warning, "more than 10 minutes: 1")
+		b.finding(day, "sweep", ledger.Fine, "nothing")
+		b.finding(day+time.Hour, "sweep", ledger.Warning, "lots to expire: 1, jobs to time out: 1")
+		b.finding(7*day-1, "open-jobs", ledger.Fine, "none")
+		b.finding(7*day, "open-jobs", ledger.Warning, "have no deadline: 2, the oldest forgotten")
+
+		_, err = b.Sweep(b.Context(), 10)
+		b.ok(err)
+		_, err = b.report("lost", ledger.Completed)
+		b.ok(err)
+		_, err = b.report("forgotten", ledger.Failed)
+		b.ok(err)
+		for _, name := range []string{"reconciliation", "sweep", "open-jobs"} {
+			b.finding(8*day, name, ledger.Fine, "")
+		}
+	})
+}
