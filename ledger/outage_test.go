@@ -103,7 +103,7 @@ func (l *link) forward(client, server net.Conn) {
 // there is one settlement, whether the server had got the COMMIT or not.
 func TestLinkIsCutAtTheCommit(t *testing.T) {
 	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
-		rounds := 200
+		rounds := 400 // every other cut is after the COMMIT
 		if testing.Short() {
 			rounds = 20
 		}
@@ -134,6 +134,8 @@ func TestLinkIsCutAtTheCommit(t *testing.T) {
 		if won[cutBefore] != rounds/2 || won[cutAfter] > rounds/4 {
 			t.Errorf("the second call won %v of %d rounds each", won, rounds/2)
 		}
+		t.Logf("%d links cut after the COMMIT, %d before; the second call settled %d and %d jobs",
+			rounds/2, rounds/2, won[cutAfter], won[cutBefore])
 		direct.balance(fmt.Sprintf("0 0 %d 0", rounds*7))
 		consumed := direct.query(`SELECT COUNT(*) FROM entries WHERE kind = 'consume'`)
 		direct.same(consumed, []string{fmt.Sprint(rounds)})
