@@ -50,7 +50,7 @@ func existing(ctx context.Context, path string, o Options) error {
 
 // build makes an empty file a database with the current schema.
 func build(ctx context.Context, path string, o Options) error {
-	pool, err := openPool(path, true, 1)
+	pool, err := openPool(path, true, o, 1)
 	if err != nil {
 		return err
 	}

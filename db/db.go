@@ -8,6 +8,7 @@ package db
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"sync"
 	"time"
@@ -46,6 +47,11 @@ type Options struct {
 	// An error from it takes the place of the statement's own: before, the statement does not run;
 	// after, it ran and its answer is lost. Tests use it to inject faults.
 	Intercept func(when When, query string) error
+
+	// Wrap, if set, is put around each connection that the driver makes, also while the database is
+	// created. The lab takes guards away with it, and tests inject faults. What it gives must have the
+	// methods that the connection has.
+	Wrap func(driver.Conn) driver.Conn
 
 	asFound bool // opened to be looked at: an older schema stays
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5"
 )
 
 // The bounds of what is fine.
@@ -214,7 +214,7 @@ func tls(tx *Tx) (f Finding, err error) {
 	_, err = tx.Get(&encrypted, `SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`)
 	if err == nil {
 		err = tx.conn.Raw(func(c any) error {
-			f = judgeTLS(c.(*stdlib.Conn).Conn().PgConn().Conn().RemoteAddr(), encrypted)
+			f = judgeTLS(c.(interface{ Conn() *pgx.Conn }).Conn().PgConn().Conn().RemoteAddr(), encrypted)
 			return nil
 		})
 	}

@@ -72,13 +72,11 @@ func postgresPool(dsn string, o Options, connections int) (*sqlx.DB, error) {
 	config.OnNotice = noteWarning
 	bounds := fmt.Sprintf("SET lock_timeout = %d; SET idle_in_transaction_session_timeout = 60000",
 		o.BusyWait.Milliseconds()+1)
-	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+	c := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, bounds)
 		return err
 	}))
-	pool.SetMaxOpenConns(connections)
-	pool.SetMaxIdleConns(connections)
-	return sqlx.NewDb(pool, "pgx"), nil
+	return newPool(c, "pgx", o, connections), nil
 }
 
 // openPostgres looks at a database without writing to it, and migrates it if it is an older one.
@@ -223,7 +221,7 @@ func migratePostgres(ctx context.Context, pool *sqlx.DB, now int64, create bool)
 // which may not have the transaction and may soon be the primary.
 func commitPostgres(ctx context.Context, conn *sqlx.Conn) error {
 	return conn.Raw(func(c any) error {
-		server := c.(*stdlib.Conn).Conn()
+		server := c.(interface{ Conn() *pgx.Conn }).Conn()
 		delete(server.PgConn().CustomData(), warning)
 		tag, err := server.Exec(ctx, "COMMIT")
 		warned := server.PgConn().CustomData()[warning]

@@ -90,14 +90,12 @@ func sqliteDSN(path string, writable bool) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: name, RawQuery: query.Encode()}).String()
 }
 
-func openPool(path string, writable bool, connections int) (*sqlx.DB, error) {
-	pool, err := sqlx.Open("sqlite", sqliteDSN(path, writable))
+func openPool(path string, writable bool, o Options, connections int) (*sqlx.DB, error) {
+	c, err := sqlite.NewConnector(sqliteDSN(path, writable))
 	if err != nil {
 		return nil, classifySQLite(err)
 	}
-	pool.SetMaxOpenConns(connections)
-	pool.SetMaxIdleConns(connections)
-	return pool, nil
+	return newPool(c, "sqlite", o, connections), nil
 }
 
 // openSQLite checks the file without writing to it, and only then opens it for writing.
@@ -110,7 +108,7 @@ func openSQLite(
 	if err := checkFile(path); err != nil {
 		return path, nil, nil, err
 	}
-	if readers, err = openPool(path, false, readersMax); err != nil {
+	if readers, err = openPool(path, false, o, readersMax); err != nil {
 		return path, nil, nil, err
 	}
 	defer func(opened *sqlx.DB) {
@@ -122,7 +120,7 @@ func openSQLite(
 	if err != nil {
 		return path, nil, nil, err
 	}
-	if writers, err = openPool(path, true, 1); err != nil {
+	if writers, err = openPool(path, true, o, 1); err != nil {
 		return path, nil, nil, err
 	}
 	if version < SchemaVersion() && !o.asFound {
