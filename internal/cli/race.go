@@ -24,7 +24,7 @@ func raceCommand() *cli.Command {
 			"It works on a scratch database that it deletes. Only --db, not $" + dbVariable + ",\n" +
 			"makes it race on a ledger that exists: there it leaves a new owner, race-ID, with the\n" +
 			"jobs and the journal.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "workers", Value: "8", Usage: "`N` workers in each process"},
 			&cli.StringFlag{Name: "notifications", Value: "16", Usage: "`N` for each job, from all workers together"},
 			&cli.StringFlag{Name: "processes", Value: "1", Usage: "`N` processes"},
@@ -32,7 +32,7 @@ func raceCommand() *cli.Command {
 			&cli.StringFlag{Name: "cost", Value: "7", Usage: "the `AMOUNT` that each job costs"},
 			&cli.StringFlag{Name: "mode", Value: string(ledger.ModeCharge), Usage: "`MODE`: charge or hold"},
 			&cli.BoolFlag{Name: "mix", Usage: "half of the notifications say completed; else all say failed"},
-		},
+		}, pictureFlags()...),
 		Action: runRace,
 	}
 }
@@ -49,7 +49,7 @@ func raceChildCommand() *cli.Command {
 
 func runRace(c *cli.Context) error {
 	o, err := raceOptions(c)
-	if err != nil {
+	if err = checks(err, checkPictures(c)); err != nil {
 		return err
 	}
 	var clear func()
@@ -59,7 +59,31 @@ func runRace(c *cli.Context) error {
 	if r.Jobs == 0 {
 		return raced
 	}
-	return checks(show(c, r, func(w io.Writer) { printRace(w, &o, &r) }), raced)
+	shown := show(c, r, func(w io.Writer) { printRace(w, &o, &r) })
+	if !pictured(c) {
+		return checks(shown, raced)
+	}
+	drawn := draw(c, r.Timeline(raceTitle(&o, &r), raceCaption(c)))
+	return checks(shown, raced, drawn)
+}
+
+func raceTitle(o *racelab.Options, r *racelab.Result) string {
+	return fmt.Sprintf("%s race for %s of %d credits, %s", plural(r.Notifications, "notification"),
+		plural(r.Jobs, "job"), o.Cost, paid[o.Mode])
+}
+
+// raceCaption is the command that was given, but for the database, whose name may hold a password.
+func raceCaption(c *cli.Context) string {
+	caption := programName + " race"
+	for _, flag := range []string{"workers", "notifications", "processes", "jobs", "cost", "mode"} {
+		if c.IsSet(flag) {
+			caption += " --" + flag + " " + c.String(flag)
+		}
+	}
+	if c.Bool("mix") {
+		caption += " --mix"
+	}
+	return caption
 }
 
 func raceOptions(c *cli.Context) (racelab.Options, error) {
@@ -123,8 +147,7 @@ const (
 
 // printRace shows a race to a class: what was fired, what the observers were told, what moved.
 func printRace(w io.Writer, o *racelab.Options, r *racelab.Result) {
-	fmt.Fprintf(w, "%s race for %s of %d credits, %s.\n", plural(r.Notifications, "notification"),
-		plural(r.Jobs, "job"), o.Cost, paid[o.Mode])
+	fmt.Fprintf(w, "%s.\n", raceTitle(o, r))
 	if o.Jobs > 1 {
 		fmt.Fprintf(w, "Each job gets %d. ", o.Notifications)
 	}

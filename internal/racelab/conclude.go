@@ -14,6 +14,7 @@ type evidence struct {
 	shots   []shot
 	jobs    []ledger.Job
 	entries map[ledger.Kind]tally
+	moves   []move
 	balance ledger.Balance
 	audit   ledger.AuditReport
 }
@@ -22,6 +23,12 @@ type evidence struct {
 type tally struct {
 	count  int
 	amount int64
+}
+
+// move is an entry about a job: what the owner had available after it.
+type move struct {
+	job       string
+	available int64
 }
 
 // gather reads what the ledger holds, and sorts the shots as a result shows them.
@@ -38,6 +45,7 @@ func (p *plan) gather(ctx context.Context, l *ledger.Ledger, shots []shot) (e ev
 		for i := range list {
 			t := e.entries[list[i].Kind]
 			e.entries[list[i].Kind] = tally{t.count + 1, t.amount + list[i].Amount}
+			e.note(&list[i])
 			last = list[i].ID
 		}
 		return last, err
@@ -63,6 +71,14 @@ func (p *plan) gather(ctx context.Context, l *ledger.Ledger, shots []shot) (e ev
 	return e, err
 }
 
+// note keeps the entries by which jobs were settled.
+func (e *evidence) note(entry *ledger.Entry) {
+	switch entry.Kind {
+	case ledger.KindRefund, ledger.KindRelease, ledger.KindConsume:
+		e.moves = append(e.moves, move{*entry.Job, entry.AvailableAfter})
+	}
+}
+
 // pages calls page with the last id of the page before, until a page has none.
 func pages(page func(after string) (last string, err error)) error {
 	for after := ""; ; {
@@ -86,10 +102,17 @@ func (p *plan) result(e evidence) Result {
 		Owner:         p.Owner,
 		Checks:        len(e.audit.Checks),
 		Broken:        p.broken(e),
+		shots:         e.shots,
+		moves:         e.moves,
+	}
+	for i := range e.jobs {
+		if e.jobs[i].Status == ledger.Status(ledger.Failed) {
+			r.want += p.Cost
+		}
 	}
 	for i, s := range e.shots {
 		r.Observers[i] = s.Observer
-		r.Busy += s.Busy
+		r.Busy += len(s.Busy)
 		if s.Won {
 			r.Wins++
 			r.Returned += s.Returned

@@ -21,13 +21,17 @@ type plan struct {
 	Process int    // from 1: which process reads this plan
 }
 
-// shot is a notification that was answered.
+// shot is a notification that was answered. When it began is a time of the machine's clock, which the
+// processes share, in microseconds; when it met BUSY is counted from there.
 type shot struct {
 	Observer
-	Returned int64 `json:"returned"`
-	Consumed int64 `json:"consumed"`
-	Busy     int   `json:"busy"`
+	Returned int64   `json:"returned"`
+	Consumed int64   `json:"consumed"`
+	Began    int64   `json:"began"`
+	Busy     []int64 `json:"busy,omitempty"`
 }
+
+func (s *shot) end() int64 { return s.Began + s.Micros }
 
 func (p *plan) total() int { return p.Jobs * p.Notifications }
 
@@ -162,17 +166,20 @@ func (p *plan) notify(ctx context.Context, l *ledger.Ledger, w, i int) (shot, er
 		},
 		Returned: s.Returned,
 		Consumed: s.Consumed,
+		Began:    began.UnixMicro(),
 		Busy:     busy,
 	}, nil
 }
 
-// retry calls do again while its answer is BUSY, triesMax times at most, and counts those answers.
-func retry(ctx context.Context, do func() error) (busy int, err error) {
+// retry calls do again while its answer is BUSY, triesMax times at most, and notes when those answers
+// came, in microseconds from the first call on.
+func retry(ctx context.Context, do func() error) (busy []int64, err error) {
+	began := time.Now()
 	for range triesMax {
 		if err = do(); ledger.CodeOf(err) != ledger.Busy || ctx.Err() != nil {
 			return busy, err
 		}
-		busy++
+		busy = append(busy, time.Since(began).Microseconds())
 	}
 	return busy, err
 }

@@ -85,6 +85,10 @@ type Result struct {
 	Busy    int            `json:"-"` // answers BUSY, each tried again
 	Elapsed time.Duration  `json:"-"` // from the release to the last answer
 	Broken  []string       `json:"-"` // a sentence for each broken invariant
+
+	shots []shot // what Observers and Timeline show
+	moves []move
+	want  int64 // the credits that the owner must have at the end, by how the jobs ended
 }
 
 // Run creates the jobs, races the notifications and checks the outcome.

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"jobledger/internal/racelab/timeline"
+)
+
+// pictures are the forms in which a timeline is drawn, by their flags.
+var pictures = []struct {
+	flag, usage string
+	write       func(*timeline.Timeline, io.Writer) error
+}{
+	{"svg", "also draw it into `FILE`, as a picture", (*timeline.Timeline).WriteSVG},
+	{"html", "also draw it into `FILE`, as a page of its own", (*timeline.Timeline).WriteHTML},
+}
+
+// pictureFlags are those of every command that can draw what it shows.
+func pictureFlags() (flags []cli.Flag) {
+	for _, p := range pictures {
+		flags = append(flags, &cli.StringFlag{Name: p.flag, Usage: p.usage})
+	}
+	return flags
+}
+
+// checkPictures finds files that cannot be written, before there is anything to draw.
+func checkPictures(c *cli.Context) error {
+	for _, p := range pictures {
+		if !c.IsSet(p.flag) {
+			continue
+		}
+		name := c.String(p.flag)
+		folder, err := os.Stat(filepath.Dir(name))
+		if name == "" || err != nil || !folder.IsDir() {
+			return usage(p.flag, "%s: there is no folder for the file %q", p.flag, name)
+		}
+		if file, err := os.Stat(name); err == nil && file.IsDir() {
+			return usage(p.flag, "%s: %q is a folder", p.flag, name)
+		}
+	}
+	return nil
+}
+
+// pictured tells whether there is anything to draw.
+func pictured(c *cli.Context) bool {
+	return slices.ContainsFunc(pictureFlags(), func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) })
+}
+
+// draw writes the files that the picture flags name. A picture that is there is replaced by a whole one.
+func draw(c *cli.Context, t *timeline.Timeline) error {
+	for _, p := range pictures {
+		if !c.IsSet(p.flag) {
+			continue
+		}
+		var b bytes.Buffer
+		if err := p.write(t, &b); err != nil {
+			return fmt.Errorf("draw the picture: %w", err)
+		}
+		if err := replace(c.String(p.flag), b.Bytes()); err != nil {
+			return usage(p.flag, "%s: %v", p.flag, err)
+		}
+	}
+	return nil
+}
+
+// replace puts content in the place of a file, all at once: who reads the file meanwhile sees the old
+// content or the new. What is no file, such as a pipe, is written to.
+func replace(name string, content []byte) (err error) {
+	const mode = 0o644
+	if path, err := filepath.EvalSymlinks(name); err == nil {
+		name = path
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(name, content, mode)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+programName+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // the error to tell of is the first
+		}
+	}()
+	_, err = f.Write(content)
+	if err = checks(err, f.Chmod(mode), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
