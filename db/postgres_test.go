@@ -140,7 +140,7 @@ func TestDeadlockRunsAgain(t *testing.T) {
 			arrived := false
 			return func(tx *db.Tx) error {
 				runs <- true
-				if err := tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, first); err != nil {
+				if _, err := tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, first); err != nil {
 					return err
 				}
 				if !arrived { // each waits once until the other has its first lock
@@ -150,7 +150,8 @@ func TestDeadlockRunsAgain(t *testing.T) {
 						time.Sleep(time.Millisecond)
 					}
 				}
-				return tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, second)
+				_, err := tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, second)
+				return err
 			}
 		}
 		done := make(chan error, 2)
@@ -173,7 +174,10 @@ func TestBusyRow(t *testing.T) {
 		must(t, err)
 		_, err = other.Exec(`UPDATE marks SET name = name`)
 		must(t, err)
-		lock := func(tx *db.Tx) error { return tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, "a") }
+		lock := func(tx *db.Tx) error {
+			_, err := tx.Lock(`SELECT 1 FROM marks WHERE name = ?`, "a")
+			return err
+		}
 		wantIs(t, d.Write(t.Context(), lock), db.ErrBusy)
 		must(t, other.Rollback())
 		must(t, d.Write(t.Context(), lock))

@@ -74,13 +74,14 @@ func (t *Tx) Rows(next func(), query string, args []any, dest ...any) error {
 // statement: a statement sees what was there when it began, and Lock may have waited. Every
 // operation locks in one order, so that no two wait for each other.
 //
-// Where a transaction has the database to itself, as in SQLite, it does nothing.
-func (t *Tx) Lock(query string, args ...any) error {
+// There is none of the rows if it finds none: what is there by the next statement came after. Where a
+// transaction has the database to itself, as in SQLite, it does nothing and reports true.
+func (t *Tx) Lock(query string, args ...any) (found bool, err error) {
 	if t.engine.lock == "" {
-		return nil
+		return true, nil
 	}
-	_, err := t.Exec(query+t.engine.lock, args...)
-	return err
+	rows, err := t.Exec(query+t.engine.lock, args...)
+	return rows > 0, err
 }
 
 // Select scans all rows of a query into dest, a pointer to a slice. The query must bound them.

@@ -61,21 +61,27 @@ type account struct {
 // lockAccount reads an owner's row and keeps it, and so all of the owner's lots, from changing under
 // this transaction. The balance row is the lock: every movement takes it before touching a lot.
 func lockAccount(tx *db.Tx, owner string) (*account, error) {
-	if err := tx.Lock(`SELECT 1 FROM balances WHERE owner = ?`, owner); err != nil {
+	found, err := tx.Lock(`SELECT 1 FROM balances WHERE owner = ?`, owner)
+	if err != nil {
 		return nil, err
+	}
+	if !found {
+		return nil, noOwner(owner)
 	}
 	a := new(account)
 	at := now(tx)
-	found, err := tx.Row(accountQuery, []any{at, at, at, owner},
+	found, err = tx.Row(accountQuery, []any{at, at, at, owner},
 		&a.Owner, &a.Available, &a.Held, &a.Used, &a.Expired, &a.Seq, (*[]byte)(&a.Head), &a.Lapsed, &a.Scheduled)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
-		return nil, fail(NotFound, "there is no owner %q", owner)
+		return nil, noOwner(owner)
 	}
 	return a, nil
 }
+
+func noOwner(owner string) error { return fail(NotFound, "there is no owner %q", owner) }
 
 const accountColumns = `
 SELECT owner, available, held, used, expired, seq, head,

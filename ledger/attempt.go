@@ -97,8 +97,12 @@ func insertAttempt(tx *db.Tx, a *Attempt) error {
 
 // lockJob gives a job, or NOT_FOUND, and keeps it from changing under this transaction.
 func lockJob(tx *db.Tx, id string) (*Job, error) {
-	if err := tx.Lock(`SELECT 1 FROM jobs WHERE id = ?`, id); err != nil {
+	found, err := tx.Lock(`SELECT 1 FROM jobs WHERE id = ?`, id)
+	if err != nil {
 		return nil, err
+	}
+	if !found {
+		return nil, noJob(id)
 	}
 	return mustFindJob(tx, id)
 }

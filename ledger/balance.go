@@ -55,7 +55,7 @@ func balance(tx *db.Tx, owner string) (Balance, error) {
 	at := now(tx)
 	found, err := tx.Get(&a, accountQuery, at, at, at, owner)
 	if err == nil && !found {
-		err = fail(NotFound, "there is no owner %q", owner)
+		err = noOwner(owner)
 	}
 	return a.balance(), err
 }

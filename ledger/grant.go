@@ -111,6 +111,10 @@ func insertOwner(tx *db.Tx, owner string) error {
 // replayGrant answers a grant whose key is known: with the lot as it is now, or with what differs.
 func replayGrant(tx *db.Tx, p GrantParams, first *Entry) (GrantResult, error) {
 	r := GrantResult{Replayed: true}
+	a, err := lockAccount(tx, first.Owner) // the lot and the balance are of one moment
+	if err != nil {
+		return GrantResult{}, err
+	}
 	found, err := tx.Get(&r.Lot, `
 		SELECT `+lotColumns+`
 		FROM lots
@@ -126,8 +130,8 @@ func replayGrant(tx *db.Tx, p GrantParams, first *Entry) (GrantResult, error) {
 	if fields := p.differences(first, &r.Lot); fields != nil {
 		return GrantResult{}, mismatch("grant "+p.Key, fields)
 	}
-	r.Balance, err = balance(tx, p.Owner)
-	return r, err
+	r.Balance = a.balance()
+	return r, nil
 }
 
 // differences names the fields in which a grant is not the one that was recorded.

@@ -29,7 +29,7 @@ func TestHoldsRace(t *testing.T) {
 		holdInRounds(t, dsn)
 		return
 	}
-	rounds := 200
+	rounds := 1000
 	if testing.Short() {
 		rounds = 20
 	}
@@ -175,6 +175,38 @@ func sameKeys(b *workbench) {
 
 // One key belongs to one operation, whoever else uses it at the same moment.
 func TestSameKeysRace(t *testing.T) { eachWorkbench(t, sameKeys) }
+
+// sameJob lets callers make one job, of all there is, while others cancel it: to each it is not there yet,
+// or it is there.
+func sameJob(b *workbench) {
+	for round := range 30 {
+		id := fmt.Sprint("same-job-", round)
+		_, err := b.Grant(b.Context(), ledger.GrantParams{Owner: id, Amount: 10, Key: id})
+		b.ok(err)
+		inParallel(8, 8, func(i int) {
+			if i%2 == 0 {
+				_, err := b.CreateJob(b.Context(), ledger.JobParams{ID: id, Owner: id, Cost: 10})
+				if err != nil {
+					b.Errorf("create: %v", err)
+				}
+				return
+			}
+			for {
+				_, err := b.Cancel(b.Context(), id, "not wanted")
+				if err == nil {
+					return
+				}
+				if ledger.CodeOf(err) != ledger.NotFound {
+					b.Errorf("cancel: %v", err)
+					return
+				}
+			}
+		})
+	}
+}
+
+// A job that is made at this moment is not taken for a job that cannot be paid or ended.
+func TestSameJobRace(t *testing.T) { eachWorkbench(t, sameJob) }
 
 // The server's own default isolation changes nothing: every transaction names its own.
 func TestSerializableByDefault(t *testing.T) {

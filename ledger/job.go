@@ -91,7 +91,8 @@ func createJob(tx *db.Tx, p JobParams) (JobResult, error) {
 	}
 	from, err := allocate(tx, a, p.Cost)
 	if err != nil {
-		return JobResult{}, err
+		made, again := findJob(tx, p.ID)
+		return JobResult{}, overtaken(err, made != nil, again)
 	}
 	job := p.job(now(tx))
 	// From here on it must succeed.
@@ -104,6 +105,21 @@ func createJob(tx *db.Tx, p JobParams) (JobResult, error) {
 	}
 	_, err = move(tx, a, movement{kind: kind, key: jobKey(kind, job.ID), job: &job, from: from})
 	return JobResult{Job: job, Balance: a.balance()}, err
+}
+
+// overtaken is the refusal of an operation for want of credits, once it looked for its key again: whoever
+// had the account before may have written it, with the credits that are missing now. That calls for a
+// replay.
+func overtaken(refusal error, written bool, err error) error {
+	switch {
+	case CodeOf(refusal) != InsufficientCredits:
+		return refusal
+	case err != nil:
+		return err
+	case written:
+		return db.Changed(refusal)
+	}
+	return refusal
 }
 
 func (p *JobParams) job(at Time) Job {
@@ -145,8 +161,13 @@ func replayJob(tx *db.Tx, p JobParams, first *Job) (JobResult, error) {
 	if fields != nil {
 		return JobResult{}, mismatch("job "+p.ID, fields)
 	}
+	// The job as it is while the balance is read: it must not end between the two.
+	job, err := lockJob(tx, p.ID)
+	if err != nil {
+		return JobResult{}, err
+	}
 	b, err := balance(tx, p.Owner)
-	return JobResult{Job: *first, Balance: b, Replayed: true}, err
+	return JobResult{Job: *job, Balance: b, Replayed: true}, err
 }
 
 // findJob gives a job, or nil.
@@ -163,10 +184,12 @@ func findJob(tx *db.Tx, id string) (*Job, error) {
 func mustFindJob(tx *db.Tx, id string) (*Job, error) {
 	j, err := findJob(tx, id)
 	if err == nil && j == nil {
-		err = fail(NotFound, "there is no job %q", id)
+		err = noJob(id)
 	}
 	return j, err
 }
+
+func noJob(id string) error { return fail(NotFound, "there is no job %q", id) }
 
 // allocate picks the lots that pay an amount, in spending order. Nothing is written.
 // Errors: INSUFFICIENT_CREDITS.

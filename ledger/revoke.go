@@ -68,7 +68,8 @@ func revoke(tx *db.Tx, p RevokeParams) (RevokeResult, error) {
 	}
 	from, err := revocable(tx, a, p)
 	if err != nil {
-		return RevokeResult{}, err
+		made, again := findEntry(tx, key)
+		return RevokeResult{}, overtaken(err, made != nil, again)
 	}
 	e, err := move(tx, a, movement{
 		kind: KindRevoke, key: key, from: from, reason: p.Reason, metadata: p.metadata(),

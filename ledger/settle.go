@@ -101,7 +101,11 @@ func (r *Report) check() error {
 // the evidence is committed.
 func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 	// The claim looks at other rows than the job's, and a lost one asks why: all of it is one moment.
-	if err := tx.Lock(`SELECT 1 FROM jobs WHERE id = ?`, r.Job); err != nil {
+	found, err := tx.Lock(`SELECT 1 FROM jobs WHERE id = ?`, r.Job)
+	if err == nil && !found {
+		err = noJob(r.Job)
+	}
+	if err != nil {
 		return s, nil, err
 	}
 	won, err := c.take(tx, &s.Job, &r)

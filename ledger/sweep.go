@@ -71,16 +71,17 @@ func (s *sweeping) attempt(part func() error) error {
 // the order of their ids, as another sweep does. What becomes due meanwhile is left to a retry.
 func (s *sweeping) lockDue() error {
 	at := now(s.tx)
-	err := s.tx.Lock(`
+	_, err := s.tx.Lock(`
 		SELECT 1 FROM jobs WHERE id IN (`+dueJobs+`)
 		ORDER BY id`, at, s.limit)
 	if err != nil {
 		return err
 	}
-	return s.tx.Lock(`
+	_, err = s.tx.Lock(`
 		SELECT 1 FROM balances
 		WHERE owner IN (SELECT owner FROM jobs WHERE id IN (`+dueJobs+`)) OR owner IN (`+dueOwners+`)
 		ORDER BY owner`, at, s.limit, at, s.limit)
+	return err
 }
 
 const (
