@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"jobledger/db/dbtest"
 	"jobledger/ledger"
 )
 
-// killVariable tells a process of this test binary to write to a file until it is killed.
+// killVariable tells a process of this test binary to write to a ledger until it is killed.
 const killVariable = "JOBLEDGER_KILL_TEST"
 
 const killWriters = 3
@@ -29,24 +30,41 @@ func TestKill(t *testing.T) {
 		writeUntilKilled(t, argument)
 		return
 	}
-	kills := 200
+	t.Run("sqlite", func(t *testing.T) {
+		killInRounds(t, 200, func() string { // a kill does not lose what a power cut would
+			path := filepath.Join(memoryDir(t), "kill.db")
+			if _, err := ledger.Create(t.Context(), path, ledger.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		if dbtest.NeedPostgres(t) {
+			killInRounds(t, 60, func() string { return dbtest.Postgres(t) })
+		}
+	})
+}
+
+// killInRounds starts and kills a child in each round, on one ledger and then on another: a ledger grows,
+// and with it the time that its audit takes.
+func killInRounds(t *testing.T, kills int, create func() (dsn string)) {
+	t.Helper()
 	if testing.Short() {
-		kills = 20
+		kills /= 10
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	acknowledged, path := 0, ""
+	acknowledged, dsn := 0, ""
 	for round := range kills {
-		if round%50 == 0 { // a file grows, and with it the time that its audit takes
-			path = filepath.Join(memoryDir(t), "kill.db") // a kill does not lose what a power cut would
-			if _, err := ledger.Create(t.Context(), path, ledger.Options{}); err != nil {
-				t.Fatal(err)
-			}
+		if round%50 == 0 {
+			dsn = create()
 		}
-		lines := killOnce(t, path, round, time.Duration(random.IntN(20_000))*time.Microsecond)
+		lines := killOnce(t, dsn, round, time.Duration(random.IntN(20_000))*time.Microsecond)
 		acknowledged += len(lines)
-		l := faultOpen(t, path, ledger.Options{})
+		awaitServer(t, dsn)
+		l := faultOpen(t, dsn, ledger.Options{})
 		checkKilled(t, l, round, lines)
 		report, err := l.Audit(t.Context(), ledger.AuditParams{})
 		if err != nil || !report.OK {
@@ -65,16 +83,31 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// awaitServer waits until a server has ended the child's sessions: what they were asked before, they do.
+func awaitServer(t *testing.T, dsn string) {
+	t.Helper()
+	pool := dbtest.Raw(t, dsn)
+	defer pool.Close()
+	for left := 1; left > 0 && pool.DriverName() == "pgx"; time.Sleep(time.Millisecond) {
+		err := pool.Get(&left, `
+			SELECT COUNT(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'jobledger'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // killOnce lets a child write for a while after it has begun, kills it, and gives the operations that
 // it had acknowledged.
-func killOnce(t *testing.T, path string, round int, after time.Duration) (lines []string) {
+func killOnce(t *testing.T, dsn string, round int, after time.Duration) (lines []string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestKill$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", killVariable, round, path))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", killVariable, round, dsn))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -106,10 +139,10 @@ func killOnce(t *testing.T, path string, round int, after time.Duration) (lines 
 // writeUntilKilled is the child: each writer has a handle of its own, an owner of its own and one that
 // all share, and tells of every operation after it returned.
 func writeUntilKilled(t *testing.T, argument string) {
-	round, path, _ := strings.Cut(argument, " ")
+	round, dsn, _ := strings.Cut(argument, " ")
 	var ledgers [killWriters]*ledger.Ledger
 	for w := range ledgers {
-		ledgers[w] = faultOpen(t, path, ledger.Options{})
+		ledgers[w] = faultOpen(t, dsn, ledger.Options{})
 		if _, err := ledgers[w].Sweep(t.Context(), 1); err != nil { // makes the connection that writes
 			t.Fatal(err)
 		}

@@ -32,6 +32,19 @@ func TestDestroysOnlyItsOwn(t *testing.T) {
 	}
 }
 
+// The default isolation of a run is that of its databases.
+func TestIsolation(t *testing.T) {
+	t.Setenv(isolationVariable, "repeatable read")
+	if !NeedPostgres(t) {
+		return
+	}
+	var level string
+	err := Raw(t, EmptyPostgres(t)).Get(&level, `SHOW default_transaction_isolation`)
+	if err != nil || level != "repeatable read" {
+		t.Errorf("isolation %q, %v", level, err)
+	}
+}
+
 // A cluster ends with its process: the end of the pipe stands for that here.
 func TestClusterEndsWithItsProcess(t *testing.T) {
 	if !NeedPostgres(t) {

@@ -18,6 +18,10 @@ import (
 // serverVariable names a PostgreSQL server for the tests by its DSN. Its user must be a superuser.
 const serverVariable = "JOBLEDGER_TEST_POSTGRES"
 
+// isolationVariable sets the default isolation of every test database, for whole runs of tests: such as
+// serializable.
+const isolationVariable = "JOBLEDGER_TEST_ISOLATION"
+
 // mark begins the name of every database that a test makes, and may destroy.
 const mark = "jobledger_test_"
 
@@ -126,7 +130,11 @@ func isPostgres(dsn string) bool { return strings.HasPrefix(dsn, "postgres") }
 
 func createDatabase(dsn, from string) (name string, err error) {
 	name = mark + strings.ToLower(rand.Text())
-	return name, administer(dsn, `CREATE DATABASE `+name+` TEMPLATE `+from)
+	err = administer(dsn, `CREATE DATABASE `+name+` TEMPLATE `+from)
+	if level := os.Getenv(isolationVariable); err == nil && level != "" {
+		err = setDefault(dsn, name, "default_transaction_isolation", level)
+	}
+	return name, err
 }
 
 func dropDatabase(dsn, name string) error {
@@ -202,9 +210,13 @@ func SetDefault(t testing.TB, dsn, parameter, value string) {
 	if err == nil {
 		// The mark is added again, so that no other database can be meant.
 		name := mark + strings.TrimPrefix(u.Path, "/"+mark)
-		err = administer(dsn, fmt.Sprintf(`ALTER DATABASE %s SET %s = '%s'`, name, parameter, value))
+		err = setDefault(dsn, name, parameter, value)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func setDefault(dsn, name, parameter, value string) error {
+	return administer(dsn, fmt.Sprintf(`ALTER DATABASE %s SET %s = '%s'`, name, parameter, value))
 }
