@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,15 +17,20 @@ import (
 type filled struct {
 	dsn   string
 	image []byte // the file of a SQLite ledger
+	dir   string // for its copies; empty: one that lasts as long as the test
 }
 
-// Each table keeps its name, with its rows, in another schema. Checks are dropped: no session can go
-// without them.
-const keepTables = `
+// No session can go without checks.
+const dropChecks = `
 	DO $$ DECLARE one record; BEGIN
 	  FOR one IN SELECT conrelid::regclass AS t, conname FROM pg_constraint
 	    WHERE contype = 'c' AND connamespace = current_schema()::regnamespace
 	  LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', one.t, one.conname); END LOOP;
+	END $$`
+
+// Each table is kept under its name, with its rows, in another schema.
+const keepTables = `
+	DO $$ DECLARE one record; BEGIN
 	  CREATE SCHEMA kept;
 	  FOR one IN SELECT tablename AS t FROM pg_tables WHERE schemaname = current_schema()
 	  LOOP EXECUTE format('CREATE TABLE kept.%I AS TABLE %I', one.t, one.t); END LOOP;
@@ -49,7 +53,7 @@ func fill(t *testing.T, dsn string, statements ...string) *filled {
 		t.Fatal(err)
 	}
 	if b.Engine() == "postgres" {
-		dbtest.Exec(t, dsn, keepTables)
+		dbtest.Exec(t, dsn, dropChecks, keepTables)
 		return &filled{dsn: dsn}
 	}
 	r := openRaw(t, dsn)
@@ -80,11 +84,19 @@ func (f *filled) copy(t *testing.T) (dsn string) {
 		dbtest.Exec(t, f.dsn, bringTablesBack)
 		return f.dsn
 	}
-	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := os.WriteFile(path, f.image, 0o600); err != nil {
+	dir := f.dir
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	file, err := os.CreateTemp(dir, "*.db") // only its owner can read it
+	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	defer file.Close()
+	if _, err := file.Write(f.image); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name()
 }
 
 // corrupt changes a row of a copy and gives the row's id and the audit.

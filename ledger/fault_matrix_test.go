@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jobledger/db"
+	"jobledger/db/dbtest"
 	"jobledger/ledger"
 )
 
@@ -16,72 +17,83 @@ import (
 // that of after, and which of them is known; the neighbours in the same commit are untouched; and the same
 // calls again, on the same handle, finish.
 func TestFaultAtEveryStatement(t *testing.T) {
-	image := faultImage(t)
 	for _, o := range faultOperations {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
-			m := newMatrix(t, image, o.run, o.code)
-			planned, fired, least := 0, 0, 4
-			if testing.Short() {
-				least = 1
-			}
-			for target, query := range m.statements {
-				for i := range faults {
-					if faults[i].panics && isControl(query) || faults[i].side == db.After && !m.answered[target] {
-						continue
-					}
-					if testing.Short() && (target+i)%4 != 0 { // every statement still, not every way
-						continue
-					}
-					planned++
-					if m.try(t, &faults[i], target) {
-						fired++
-					}
-				}
-			}
-			// Each statement goes wrong in several ways, and an operation has at least a statement of its
-			// own, beside BEGIN, the version, SAVEPOINT, RELEASE and COMMIT.
-			if fired != planned || fired < least*len(m.statements) || len(m.statements) < 6 {
-				t.Errorf("%d of %d faults fired, at %d statements", fired, planned, len(m.statements))
-			}
+			dbtest.Each(t, func(t *testing.T, dsn string) {
+				newMatrix(t, faultStart(t, dsn), o.run, o.code).tryAll(t)
+			})
 		})
+	}
+}
+
+// tryAll tries every statement, in every way or, where a trial takes long, in one.
+func (m *matrix) tryAll(t *testing.T) {
+	t.Helper()
+	planned, fired, least, part := 0, 0, 8, 1
+	switch {
+	case m.alone:
+		least, part = 1, len(faults)
+	case testing.Short():
+		least, part = 2, 4
+	}
+	for target, query := range m.statements {
+		for i := range faults {
+			if faults[i].panics && isControl(query) || faults[i].side == db.After && !m.answered[target] {
+				continue
+			}
+			if (target+i)%part != 0 {
+				continue
+			}
+			planned++
+			if m.try(t, &faults[i], target) {
+				fired++
+			}
+		}
+	}
+	// Of two statements at least so many trials, and an operation has a statement of its own beside those
+	// that begin and end it.
+	if fired != planned || 2*fired < least*len(m.statements) || len(m.statements) < 4 {
+		t.Errorf("%d of %d faults fired, at %d statements", fired, planned, len(m.statements))
 	}
 }
 
 // matrix is what one operation does when nothing goes wrong, to compare with.
 type matrix struct {
-	image      []byte
+	from       *filled
+	alone      bool // each operation is a transaction of its own
 	run        operation
 	code       ledger.Code
 	again      ledger.Code // what the operation answers when it is repeated
 	statements []string
 	answered   []bool
-	known      map[string]bool // the ids in the image
+	known      map[string]bool // the ids at the start
 
 	none, neighbours, all, twice []string // dumps: of nobody's writes, the neighbours' alone, everybody's
 }
 
-func newMatrix(t *testing.T, image []byte, run operation, code ledger.Code) *matrix {
+func newMatrix(t *testing.T, from *filled, run operation, code ledger.Code) *matrix {
 	t.Helper()
-	m := &matrix{image: image, run: run, code: code, known: map[string]bool{}}
-	r := newTrial(t, image, nil, 0)
-	defer r.close()
-	for _, line := range faultDump(t, r.path, nil) {
+	m := &matrix{from: from, run: run, code: code, known: map[string]bool{}}
+	r := newTrial(t, from, nil, 0)
+	m.alone = r.alone
+	for _, line := range faultDump(t, r.dsn, nil) {
 		for _, id := range idPattern.FindAllString(line, -1) {
 			m.known[id] = true
 		}
 	}
-	m.none = faultDump(t, r.path, m.known)
+	m.none = faultDump(t, r.dsn, m.known)
 	m.wantCodes(t, r.batch(neighbourBefore, run, neighbourAfter), "", code, "")
 	m.statements, m.answered = r.statements, r.answered
-	m.all = faultDump(t, r.path, m.known)
+	m.all = faultDump(t, r.dsn, m.known)
 	m.again = codeOrNone(run(context.Background(), r.l))
-	m.twice = faultDump(t, r.path, m.known)
+	m.twice = faultDump(t, r.dsn, m.known)
+	r.close()
 
-	r = newTrial(t, image, nil, 0)
+	r = newTrial(t, from, nil, 0)
 	defer r.close()
 	m.wantCodes(t, r.batch(neighbourBefore, neighbourAfter), "", "")
-	m.neighbours = faultDump(t, r.path, m.known)
+	m.neighbours = faultDump(t, r.dsn, m.known)
 	if slices.Equal(m.none, m.neighbours) || (code == "" && slices.Equal(m.neighbours, m.all)) {
 		t.Fatal("the operation changes nothing")
 	}
@@ -108,7 +120,7 @@ func (m *matrix) wantCodes(t *testing.T, errs []error, codes ...ledger.Code) {
 // calls again. It reports whether the fault fired.
 func (m *matrix) try(t *testing.T, f *fault, target int) (fired bool) {
 	t.Helper()
-	r := newTrial(t, m.image, f, target)
+	r := newTrial(t, m.from, f, target)
 	defer r.close()
 	query := m.statements[target]
 	label := fmt.Sprintf("%s, statement %d (%.40s)", f.name, target, strings.Join(strings.Fields(query), " "))
@@ -119,7 +131,7 @@ func (m *matrix) try(t *testing.T, f *fault, target int) (fired bool) {
 			t.Errorf("%s: operation %d is answered with %v", label, i, err)
 		}
 	}
-	wantDump(t, label, faultDump(t, r.path, m.known), state)
+	wantDump(t, label, faultDump(t, r.dsn, m.known), state)
 
 	applied := slices.Equal(state, m.all)
 	final, code := m.all, m.code
@@ -131,7 +143,7 @@ func (m *matrix) try(t *testing.T, f *fault, target int) (fired bool) {
 		again = append(again, o(context.Background(), r.l))
 	}
 	m.wantCodes(t, again, "", code, "")
-	wantDump(t, label+", the same again", faultDump(t, r.path, m.known), final)
+	wantDump(t, label+", the same again", faultDump(t, r.dsn, m.known), final)
 	return r.fired
 }
 
@@ -142,6 +154,10 @@ func (m *matrix) expect(f *fault, query string) (state []string, answers [3]func
 	unknown := func(err error) bool { return ledger.CodeOf(err) == ledger.OutcomeUnknown }
 	injected := func(err error) bool { return errors.Is(err, errInjected) }
 	refused := m.code != "" && slices.Equal(m.neighbours, m.all)
+	lost, beside := m.none, func(answer func(error) bool) func(error) bool { return answer }
+	if m.alone {
+		lost, beside = m.neighbours, func(func(error) bool) func(error) bool { return done }
+	}
 	beginning := strings.HasPrefix(query, "BEGIN") || strings.HasPrefix(query, "SELECT MAX(version)")
 	switch {
 	case f.cancels && beginning:
@@ -153,9 +169,9 @@ func (m *matrix) expect(f *fault, query string) (state []string, answers [3]func
 	case query == "COMMIT" && refused:
 		state, answers = m.none, [3]func(error) bool{unknown, own, unknown}
 	case query == "COMMIT":
-		state, answers = m.none, [3]func(error) bool{unknown, unknown, unknown}
+		state, answers = lost, [3]func(error) bool{beside(unknown), unknown, beside(unknown)}
 	case beginning:
-		return m.none, [3]func(error) bool{injected, injected, injected}
+		return lost, [3]func(error) bool{beside(injected), injected, beside(injected)}
 	case f.panics:
 		return m.neighbours, [3]func(error) bool{done, func(err error) bool {
 			p, ok := errors.AsType[*db.PanicError](err)

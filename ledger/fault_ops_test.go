@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -18,7 +17,7 @@ import (
 // faultTime is when the operations under test run: after what is prepared an hour earlier is due.
 var faultTime = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// faultOperations are the write operations on the database that faultImage prepares.
+// faultOperations are the write operations on the database that faultStart prepares.
 var faultOperations = []struct {
 	name string
 	code ledger.Code // what the operation answers when nothing is wrong; empty: no error
@@ -120,12 +119,11 @@ func faultRevoke(owner string, amount int64) func(context.Context, *ledger.Ledge
 	}
 }
 
-// faultImage makes the file that every case begins with: one owner with plain credits and jobs, one
-// whose first lot lapses before faultTime, with jobs that it pays.
-func faultImage(t *testing.T) []byte {
+// faultStart makes what every case begins with: one owner with plain credits and jobs, one whose first
+// lot lapses before faultTime, with jobs that it pays.
+func faultStart(t *testing.T, dsn string) *filled {
 	t.Helper()
-	path := dbtest.SQLite(t)
-	l := faultOpen(t, path, ledger.Options{Clock: func() time.Time { return faultTime.Add(-2 * time.Hour) }})
+	l := faultOpen(t, dsn, ledger.Options{Clock: func() time.Time { return faultTime.Add(-2 * time.Hour) }})
 	soon := ledger.After(time.Hour)
 	steps := []error{
 		faultGrant("plain-first")(t.Context(), l),
@@ -150,30 +148,25 @@ func faultImage(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
-	image, err := os.ReadFile(path)
+	if l.Engine() == "postgres" {
+		dbtest.Exec(t, dsn, keepTables)
+		return &filled{dsn: dsn}
+	}
+	image, err := os.ReadFile(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return image
+	return &filled{image: image, dir: memoryDir(t)}
 }
 
-func faultOpen(t *testing.T, path string, o ledger.Options) *ledger.Ledger {
+func faultOpen(t *testing.T, dsn string, o ledger.Options) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), path, o)
+	l, err := ledger.Open(t.Context(), dsn, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
 	return l
-}
-
-func faultCopy(t *testing.T, image []byte) (path string) {
-	t.Helper()
-	path = filepath.Join(memoryDir(t), "fault.db")
-	if err := os.WriteFile(path, image, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // memoryDir makes a directory that is not on a disk, where the system has such a place. Tests that
@@ -192,19 +185,20 @@ var idPattern = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // faultDump gives every row of every table, in order, with "new" for each id that is not in known
 // and without hashes: so that two runs of one operation give the same dump.
-func faultDump(t *testing.T, path string, known map[string]bool) (lines []string) {
+func faultDump(t *testing.T, dsn string, known map[string]bool) (lines []string) {
 	t.Helper()
-	pool, err := sql.Open("sqlite", path)
-	if err != nil {
+	pool := dbtest.Raw(t, dsn)
+	defer pool.Close()
+	query := `SELECT name FROM sqlite_schema WHERE type = 'table'`
+	if pool.DriverName() == "pgx" {
+		query = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`
+	}
+	var tables []string
+	if err := pool.Select(&tables, query); err != nil {
 		t.Fatal(err)
 	}
-	defer pool.Close()
-	var tables []string
-	for _, row := range faultRows(t, pool, `SELECT name FROM sqlite_schema WHERE type = 'table'`) {
-		tables = append(tables, row["name"].(string))
-	}
 	for _, table := range tables {
-		for _, row := range faultRows(t, pool, `SELECT * FROM `+table) {
+		for _, row := range faultRows(t, pool.DB, `SELECT * FROM `+table) {
 			delete(row, "hash")
 			delete(row, "head")
 			line := idPattern.ReplaceAllStringFunc(fmt.Sprint(table, " ", row), func(id string) string {

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -44,13 +45,14 @@ func isControl(query string) bool {
 		func(prefix string) bool { return strings.HasPrefix(query, prefix) })
 }
 
-// injector watches one batch of three operations, numbers the statements that serve the second, and
+// injector watches a batch of three operations, numbers the statements that serve the second, and
 // lets one of them go wrong.
 type injector struct {
 	mutex      sync.Mutex
 	armed      bool // the transaction after the next commit is the batch
 	watching   bool
-	savepoints int
+	alone      bool     // each operation is a transaction of its own
+	begun      int      // operations
 	statements []string // of the second operation, and of the transaction
 	answered   []bool   // whether the statement had an After; one that finds no row has none
 	current    bool     // the statement under way is the last of these
@@ -74,7 +76,7 @@ func (j *injector) intercept(when db.When, query string) error {
 	} else if j.current {
 		j.answered[len(j.answered)-1] = true
 	}
-	if when == db.After && query == "COMMIT" {
+	if when == db.After && query == "COMMIT" && !j.alone {
 		j.armed, j.watching = false, false
 	}
 	if j.fault == nil {
@@ -104,11 +106,15 @@ func (j *injector) inject(when db.When, query string) error {
 }
 
 func (j *injector) note(query string) {
-	if strings.HasPrefix(query, "SAVEPOINT") {
-		j.savepoints++
+	begins := "SAVEPOINT operation"
+	if j.alone {
+		begins = "BEGIN"
 	}
-	ofBatch := isControl(query) && !strings.Contains(query, "operation") // not about one savepoint
-	j.current = !j.fired && (ofBatch || j.savepoints == 2)
+	if strings.HasPrefix(query, begins) {
+		j.begun++
+	}
+	ofBatch := !j.alone && isControl(query) && !strings.Contains(query, "operation") // not about one savepoint
+	j.current = !j.fired && (ofBatch || j.begun == 2)
 	if j.current {
 		j.statements, j.answered = append(j.statements, query), append(j.answered, false)
 	}
@@ -132,27 +138,27 @@ func (q *queued) Done() <-chan struct{} {
 	return q.Context.Done()
 }
 
-// trial is one file, one handle on it, and the injector between them.
+// trial is one database, one handle on it, and the injector between them.
 type trial struct {
 	*testing.T
 	injector
-	d    *db.DB
-	l    *ledger.Ledger
-	path string
+	d   *db.DB
+	l   *ledger.Ledger
+	dsn string
 }
 
-func newTrial(t *testing.T, image []byte, f *fault, target int) *trial {
+func newTrial(t *testing.T, from *filled, f *fault, target int) *trial {
 	t.Helper()
-	r := &trial{T: t, path: faultCopy(t, image)}
+	r := &trial{T: t, dsn: from.copy(t)}
 	r.fault, r.target = f, target
 	var err error
-	r.d, err = db.Open(t.Context(), r.path, db.Options{
-		Clock: func() time.Time { return faultTime }, Intercept: r.intercept,
+	r.d, err = db.Open(t.Context(), r.dsn, db.Options{
+		Clock: func() time.Time { return faultTime }, Intercept: r.intercept, Writers: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.l = ledger.New(r.d)
+	r.l, r.alone = ledger.New(r.d), r.d.Engine() == "postgres"
 	return r
 }
 
@@ -162,8 +168,8 @@ type operation = func(context.Context, *ledger.Ledger) error
 // The neighbours that share a commit with the operation under test, on either side of it.
 var neighbourBefore, neighbourAfter operation = faultGrant("before"), faultGrant("after")
 
-// batch runs operations in one transaction, in order, and gives their answers once the writer has
-// finished with it. The second gets a context that the injector can cancel.
+// batch runs operations in one transaction, or one after the other, in order, and gives their answers
+// once the writer has finished with them. The second gets a context that the injector can cancel.
 func (r *trial) batch(operations ...operation) (errs []error) {
 	r.Helper()
 	held, end := make(chan bool), make(chan bool)
@@ -219,7 +225,11 @@ func (r *trial) batch(operations ...operation) (errs []error) {
 
 // close ends the trial early, so that thousands do not stay open until the test ends.
 func (r *trial) close() {
-	if err := r.d.Close(); err != nil {
+	err := r.d.Close()
+	if !r.alone {
+		err = errors.Join(err, os.Remove(r.dsn))
+	}
+	if err != nil {
 		r.Error(err)
 	}
 }
