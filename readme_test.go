@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,10 +31,10 @@ func TestReadme(t *testing.T) {
 			t.Errorf("the README does not set up with %q", command)
 		}
 	}
-	for _, group := range [][]string{nil, {"job"}, {"reconcile"}} {
+	for _, group := range [][]string{nil, {"job"}, {"reconcile"}, {"lab"}} {
 		for _, command := range commandsOf(t, group) {
 			name := strings.Join(append(group, command), " ")
-			isGroup := command == "help" || command == "job" || command == "reconcile"
+			isGroup := slices.Contains([]string{"help", "job", "reconcile", "lab"}, command)
 			if !isGroup && !strings.Contains(readme, "`"+name) {
 				t.Errorf("the README has not the command %s", name)
 			}
@@ -60,4 +62,15 @@ func commandsOf(t *testing.T, group []string) (names []string) {
 		t.Fatalf("the help of %v names %v", group, names)
 	}
 	return names
+}
+
+// The picture in the README is the one that the lab draws.
+func TestReadmePicture(t *testing.T) {
+	drawn := filepath.Join(t.TempDir(), "lost-update.svg")
+	must(t, "", "lab", "run", "lost-update", "--svg", drawn)
+	shown, err := os.ReadFile("docs/lost-update.svg")
+	now, drawErr := os.ReadFile(drawn)
+	if err != nil || drawErr != nil || !bytes.Equal(shown, now) {
+		t.Errorf("docs/lost-update.svg is another picture: %v, %v", err, drawErr)
+	}
 }

@@ -96,6 +96,7 @@ func commands(p Program) []*cli.Command {
 		copyCommand(),
 		raceCommand(),
 		raceChildCommand(),
+		labCommand(),
 		schemaCommand(p.Schema),
 		versionCommand(),
 		helpCommand(),

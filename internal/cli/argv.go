@@ -205,16 +205,17 @@ func given(name string, flags []givenFlag) bool {
 	return slices.ContainsFunc(flags, func(g givenFlag) bool { return g.name == name })
 }
 
-// checkArgs compares the arguments with the command's ArgsUsage, such as "OWNER [AMOUNT]".
+// checkArgs compares the arguments with the command's ArgsUsage, such as "OWNER [AMOUNT]" or, with any
+// number of the last one, "COMMAND...".
 func (l *commandLine) checkArgs() error {
 	wanted := strings.Fields(l.command().ArgsUsage)
 	for i, name := range wanted {
 		if i >= len(l.args) && !strings.HasPrefix(name, "[") {
-			return usage(strings.ToLower(name), "missing argument %s: %s %s%s",
+			return usage(strings.Trim(strings.ToLower(name), "."), "missing argument %s: %s %s%s",
 				name, programName, l.names(), l.command().ArgsUsage)
 		}
 	}
-	if len(l.args) > len(wanted) {
+	if len(l.args) > len(wanted) && !strings.HasSuffix(l.command().ArgsUsage, "...") {
 		return usage("", "too many arguments: %q is not one of %s", l.args[len(wanted)],
 			strings.TrimSpace(programName+" "+l.names()+l.command().ArgsUsage))
 	}

@@ -33,13 +33,24 @@ const (
 // mayImport lists, for each folder, the packages of this module that it may import. Arrows point one
 // way: main -> internal -> ledger -> db.
 var mayImport = map[string][]string{
-	".":                {"jobledger/internal/cli"},
-	"internal/cli":     {"jobledger/ledger", "jobledger/internal/books", "jobledger/internal/racelab"},
-	"internal/books":   {"jobledger/ledger"},
-	"internal/racelab": {"jobledger/ledger"},
-	"ledger":           {"jobledger/db"},
-	"db":               {},
-	"db/dbtest":        {"jobledger/db"},
+	".": {"jobledger/internal/cli"},
+	"internal/cli": {
+		"jobledger/ledger", "jobledger/internal/books", "jobledger/internal/racelab",
+		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
+		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit",
+	},
+	"internal/books":            {"jobledger/ledger"},
+	"internal/racelab":          {"jobledger/ledger", "jobledger/internal/racelab/timeline"},
+	"internal/racelab/timeline": {},
+	"internal/racelab/lesson": {
+		"jobledger/ledger", "jobledger/internal/racelab/timeline", "jobledger/internal/racelab/scratch",
+	},
+	"internal/racelab/guards":  {"jobledger/ledger", "jobledger/internal/racelab/scratch"},
+	"internal/racelab/scratch": {"jobledger/ledger"},
+	"internal/racelab/kit":     {"jobledger/ledger"},
+	"ledger":                   {"jobledger/db"},
+	"db":                       {},
+	"db/dbtest":                {"jobledger/db"},
 }
 
 // source is one parsed file of the module.
