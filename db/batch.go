@@ -61,13 +61,14 @@ func (w *writer) commit() error {
 func (w *writer) failCommit(batch []*operation, errs []error, err error) (again []*operation) {
 	w.discard()
 	if !w.db.engine.rolledBack(err) {
-		err = unknown(err)
+		answer(batch, func(i int) error { return cmp.Or(errs[i], unknown(err)) })
+		return nil
 	}
 	for i, o := range batch {
 		if errs[i] == nil && w.repeats(o, err) {
 			again = append(again, o)
 		} else {
-			o.done <- either(errs[i], err)
+			o.done <- cmp.Or(errs[i], err) // its own is certain: it was rolled back before the COMMIT
 		}
 	}
 	return again
@@ -94,14 +95,6 @@ func answer(batch []*operation, result func(int) error) {
 	for i, o := range batch {
 		o.done <- result(i)
 	}
-}
-
-// either keeps an operation's own error: it was rolled back before the commit, so it is certain.
-func either(own, commit error) error {
-	if own != nil {
-		return own
-	}
-	return commit
 }
 
 // operate runs one operation, inside its savepoint where operations share a transaction. over means
@@ -154,7 +147,8 @@ func call(fn func(*Tx) error, tx *Tx) (err error) {
 			err = &PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	return cmp.Or(tx.conflict, fn(tx))
+	err = fn(tx)
+	return cmp.Or(tx.conflict, err) // fn has to run before its conflict is looked at
 }
 
 func (w *writer) tx() *Tx {
@@ -167,26 +161,18 @@ func (w *writer) tx() *Tx {
 	}
 }
 
-// pauseMin is the first pause between tries for the lock. It is short, because another process's
-// commit takes about a millisecond; each is jittered so that waiters do not march in step.
-const pauseMin = 100 * time.Microsecond
-
 // begin opens the transaction, waiting for other processes, or a server that is not there, no longer
 // than BusyWait and than a caller of the batch is there, and checks that the schema is still the one
 // that this binary knows.
 func (w *writer) begin(batch []*operation) error {
-	deadline := time.Now().Add(w.db.options.BusyWait)
-	for pause := pauseMin; ; pause = min(2*pause, w.db.engine.pauseMax) {
-		err := w.tryBegin(batch[0].begin)
+	return w.db.persist(context.Background(), func() (again bool, err error) {
+		err = w.tryBegin(batch[0].begin)
 		if err == nil {
 			err = w.checkVersion()
 		}
-		deserted := !slices.ContainsFunc(batch, func(o *operation) bool { return o.state.Load() != withdrawn })
-		if !errors.Is(err, ErrBusy) || deserted || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(pause/2 + rand.N(pause))
-	}
+		waited := slices.ContainsFunc(batch, func(o *operation) bool { return o.state.Load() != withdrawn })
+		return waited && errors.Is(err, ErrBusy), err
+	})
 }
 
 func (w *writer) tryBegin(begin string) error {
@@ -194,6 +180,9 @@ func (w *writer) tryBegin(begin string) error {
 		return err
 	}
 	err := w.tx().control(begin)
+	if w.db.engine.refused != nil {
+		err = w.db.engine.refused(err)
+	}
 	if errors.Is(err, ErrReadOnly) {
 		err = &Error{Kind: ErrReadOnly, Reason: w.db.name + " is read-only"}
 	}

@@ -1,8 +1,11 @@
 package db_test
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"jobledger/db"
 	"jobledger/db/dbtest"
@@ -29,6 +32,38 @@ func TestCommitWithoutItsStandby(t *testing.T) {
 	wantIs(t, answer(t, done), db.ErrOutcomeUnknown)
 	must(t, local.Write(t.Context(), mark("b", nil)))
 	wantMarks(t, local, "a", "b")
+}
+
+// Whatever has failed at a COMMIT, it runs again only if the server said that it rolled it back, in whatever
+// language.
+func TestCommitRunsAgain(t *testing.T) {
+	for _, c := range []struct {
+		failure pgconn.PgError
+		runs    int
+	}{
+		{pgconn.PgError{Severity: "FEHLER", SeverityUnlocalized: "ERROR", Code: "40001"}, 2},
+		{pgconn.PgError{Severity: "ERROR", SeverityUnlocalized: "FATAL", Code: "40001"}, 1},
+		{pgconn.PgError{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: "4"}, 1},
+	} {
+		dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+			var w watch
+			d := open(t, dsn, db.Options{Intercept: w.intercept})
+			runs := 0
+			w.set(func(when db.When, query string) error {
+				if when == db.Before && query == "COMMIT" && runs == 1 {
+					return &c.failure
+				}
+				return nil
+			})
+			err := d.Write(t.Context(), func(tx *db.Tx) error {
+				runs++
+				return mark("a", nil)(tx)
+			})
+			if runs != c.runs || errors.Is(err, db.ErrOutcomeUnknown) != (c.runs == 1) {
+				t.Errorf("%+v: %d runs, %v", c.failure, runs, err)
+			}
+		})
+	}
 }
 
 // eventually waits until something is so.

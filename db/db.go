@@ -7,6 +7,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -33,7 +34,8 @@ type Options struct {
 	// Clock gives the time of a transaction; default time.Now.
 	Clock func() time.Time
 
-	// BusyWait bounds the wait for another process's lock; default 10 s. After it: [ErrBusy].
+	// BusyWait bounds the wait for another process's lock, and for a server that is away; default 10 s.
+	// After it: [ErrBusy].
 	BusyWait time.Duration
 
 	// Writers bounds the transactions that write at once on PostgreSQL, 1 to 8; default 8. SQLite has
@@ -95,9 +97,10 @@ type engine struct {
 	classify   func(error) error
 	check      checkFunc // a new write connection; may be nil
 	commit     func(context.Context, *sqlx.Conn) error
-	keeps      func(error) bool // a BEGIN that failed so has left its connection as it was
-	conflict   func(error) int  // how often to try again, since another transaction was in the way
-	rolledBack func(error) bool // a COMMIT that failed so has certainly written nothing
+	keeps      func(error) bool  // a BEGIN that failed so has left its connection as it was
+	refused    func(error) error // words the error of a BEGIN; may be nil
+	conflict   func(error) int   // how often to try again, since another transaction was in the way
+	rolledBack func(error) bool  // a COMMIT that failed so has certainly written nothing
 	checks     func(*DB) []Check
 }
 
@@ -202,25 +205,28 @@ func (d *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	return fn(tx)
 }
 
-// beginRead opens a snapshot for tx. A server that was restarted has left dead connections in the
-// pool; nothing was read yet, so each gives way to the next, and the last is a new one.
+// beginRead opens a snapshot for tx. It waits as a write does for a server that is not there. One that
+// was restarted has left dead connections in the pool: each gives way to the next.
 func (d *DB) beginRead(tx *Tx) (conn *sqlx.Conn, err error) {
-	for range readersMax + 1 {
-		if conn, err = d.readers.Connx(tx.ctx); err != nil {
-			return nil, d.engine.classify(err)
-		}
-		tx.conn = conn
-		tx.prepare = conn.PreparexContext
-		if err = tx.control(d.engine.read); err == nil {
-			return conn, nil
-		}
+	err = d.persist(tx.ctx, func() (again bool, err error) {
+		conn, err = d.tryRead(tx)
+		return errors.Is(err, ErrBusy), err
+	})
+	return conn, err
+}
+
+func (d *DB) tryRead(tx *Tx) (*sqlx.Conn, error) {
+	conn, err := d.readers.Connx(tx.ctx)
+	if err != nil {
+		return nil, cmp.Or(tx.ctx.Err(), d.engine.classify(err))
+	}
+	tx.conn, tx.prepare = conn, conn.PreparexContext
+	if err := tx.control(d.engine.read); err != nil {
 		discard(conn)
 		conn.Close()
-		if !errors.Is(err, ErrBusy) {
-			break
-		}
+		return nil, err
 	}
-	return nil, err
+	return conn, nil
 }
 
 // now is the clock's time in microseconds UTC.

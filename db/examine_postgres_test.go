@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -83,6 +84,10 @@ func TestExaminePair(t *testing.T) {
 		return err == nil
 	})
 	wantFinding(t, copied, "writable", db.Problem, "the server is a standby")
+	err := reopen(t, copied, db.Options{BusyWait: time.Second}).Write(t.Context(), mark("a", nil))
+	if !errors.Is(err, db.ErrBusy) || !strings.Contains(err.Error(), "standby") {
+		t.Errorf("a write to a standby: %v", err)
+	}
 	must(t, standby.Crash())
 	eventually(t, func() bool { return finding(t, dsn, db.Options{}, "standbys").Level == db.Problem })
 }

@@ -31,6 +31,7 @@ var postgresEngine = engine{
 	classify:   classifyPostgres,
 	commit:     commitPostgres,
 	keeps:      never,
+	refused:    refusedPostgres,
 	conflict:   conflictPostgres,
 	rolledBack: rolledBackPostgres,
 	checks:     postgresChecks,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,10 +28,16 @@ func sqlState(err error) string {
 
 // classifyPostgres gives an error its kind, by its SQLSTATE or for what became of the connection.
 func classifyPostgres(err error) error {
-	if _, known := errors.AsType[*Error](err); known || plain(err) {
+	if _, known := errors.AsType[*Error](err); known {
 		return err
 	}
 	state := sqlState(err)
+	if _, unmade := errors.AsType[*pgconn.ConnectError](err); unmade {
+		return unconnected(state, err)
+	}
+	if plain(err) {
+		return err
+	}
 	if state == "" {
 		if lostConnection(err) {
 			return &Error{Kind: ErrBusy, Reason: "the connection to the server is lost", Err: err}
@@ -39,6 +46,29 @@ func classifyPostgres(err error) error {
 	}
 	if kind := kindOf(state); kind != nil {
 		return &Error{Kind: kind, Err: err}
+	}
+	return err
+}
+
+// unconnected is the error of a connection that was not made. It has run out of its own time more often
+// than of its caller's: what that looks like is no reason to stop.
+func unconnected(state string, err error) error {
+	kind := ErrBusy
+	if state != "" {
+		kind = kindOf(state)
+	}
+	if kind == nil {
+		return lastLine(err)
+	}
+	return &Error{Kind: kind, Reason: "cannot connect to the server", Err: lastLine(err)}
+}
+
+// refusedPostgres words the error of a BEGIN ... READ WRITE on a standby. It may become the primary, or
+// the next connection may be to the one that is.
+func refusedPostgres(err error) error {
+	switch e, _ := errors.AsType[*pgconn.PgError](err); sqlState(err) {
+	case "25006", "0A000": // read-only transaction; not supported "during recovery"
+		return &Error{Kind: ErrBusy, Reason: "the server is a standby, or read-only", Err: e}
 	}
 	return err
 }
@@ -59,7 +89,7 @@ func kindOf(state string) error {
 	case "3D000", "3F000", "28000", "28P01": // no such database or schema, not let in
 		return ErrNoLedger
 	}
-	switch state[:2] {
+	switch class(state) {
 	case "23":
 		return ErrConstraint
 	case "08":
@@ -68,12 +98,14 @@ func kindOf(state string) error {
 	return nil
 }
 
+// class is that of a SQLSTATE: its first two characters.
+func class(state string) string { return state[:min(2, len(state))] }
+
 // lostConnection tells the errors of a connection from those of a statement. Whatever the server did
 // not get to commit, it rolls back.
 func lostConnection(err error) bool {
-	_, unmade := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[net.Error](err)
-	return unmade || network || pgconn.SafeToRetry(err) || errors.Is(err, pgconn.ErrConnClosed) ||
+	return network || pgconn.SafeToRetry(err) || errors.Is(err, pgconn.ErrConnClosed) ||
 		errors.Is(err, driver.ErrBadConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
@@ -107,16 +139,23 @@ func rolledBackPostgres(err error) bool {
 	if !ok {
 		return pgconn.SafeToRetry(err)
 	}
-	return e.Severity == "ERROR" && e.Code != "40003" && strings.Contains("23 25 40 53", e.Code[:2])
+	return e.SeverityUnlocalized == "ERROR" && e.Code != "40003" &&
+		slices.Contains([]string{"23", "25", "40", "53"}, class(e.Code))
 }
 
 // explainPostgres words the errors of a first look at a database for the person who named it, without
 // what the DSN has to hide.
 func explainPostgres(dsn string, err error) error {
+	name := Name(dsn)
+	if e, ok := errors.AsType[*Error](err); ok {
+		if e.Kind == ErrNoLedger {
+			name = "no ledger at " + name
+		}
+		return locate(name, e)
+	}
 	if plain(err) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	name := Name(dsn)
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if kind := kindOf(e.Code); kind == ErrNoLedger {
 			return refuse("no ledger at %s: %s", name, e.Message)
@@ -124,12 +163,6 @@ func explainPostgres(dsn string, err error) error {
 			return &Error{Kind: kind, Reason: name + ": " + e.Message, Err: nil}
 		}
 		return refuse("%s: %s (SQLSTATE %s)", name, e.Message, e.Code)
-	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		if e.Kind == ErrNoLedger {
-			name = "no ledger at " + name
-		}
-		return locate(name, e)
 	}
 	return &Error{Kind: ErrBusy, Reason: "cannot reach " + name, Err: lastLine(err)}
 }
