@@ -121,7 +121,7 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	o = o.withDefaults()
 	e, open := &sqliteEngine, openSQLite
 	if isPostgres(dsn) {
-		e, open = &postgresEngine, openPostgres
+		e, open = postgresEngine(o), openPostgres
 	}
 	name, readers, writers, err := open(ctx, dsn, o)
 	if err != nil {

@@ -57,7 +57,8 @@ func postgresWritable(tx *Tx) (Finding, error) {
 		           ORDER BY relname) FILTER (WHERE NOT has_table_privilege(oid, 'SELECT')
 		                                        OR NOT has_table_privilege(oid, 'INSERT')), '') AS refused
 		FROM pg_class
-		WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(string_to_array(?, ' '))`,
+		WHERE relnamespace = quote_ident(current_schema())::regnamespace
+		  AND relname = ANY(string_to_array(?, ' '))`,
 		strings.Join(postgresTables(), " "))
 	switch {
 	case about.Standby:
@@ -185,8 +186,8 @@ func collation(tx *Tx) (Finding, error) {
 		FROM pg_class c
 		JOIN pg_attribute a ON a.attrelid = c.oid
 		JOIN pg_collation o ON o.oid = a.attcollation
-		WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY(string_to_array(?, ' '))
-		  AND a.attnum > 0 AND NOT a.attisdropped AND o.collname <> 'C'
+		WHERE c.relnamespace = quote_ident(current_schema())::regnamespace
+		  AND c.relname = ANY(string_to_array(?, ' ')) AND a.attnum > 0 AND NOT a.attisdropped AND o.collname <> 'C'
 		ORDER BY 1`, strings.Join(postgresTables(), " "))
 	if len(other) > 0 {
 		return Bad(`ALTER TABLE ... ALTER COLUMN ... TYPE TEXT COLLATE "C", then audit`,

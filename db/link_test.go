@@ -91,6 +91,19 @@ func (l *link) serve(client net.Conn) {
 	}
 }
 
+// The tables may be there if the answer to the COMMIT that made them is lost.
+func TestCreateWithoutAnAnswer(t *testing.T) {
+	if !dbtest.NeedPostgres(t) {
+		return
+	}
+	l, through := newLink(t, dbtest.EmptyPostgres(t))
+	l.is.Store(cutting)
+	_, err := db.Create(t.Context(), through, db.Options{})
+	wantIs(t, err, db.ErrOutcomeUnknown)
+	_, err = db.Create(t.Context(), through, db.Options{})
+	must(t, err)
+}
+
 // Who reads and who writes waits as long for a server that is away, and is told in one line.
 func TestServerThatIsAway(t *testing.T) {
 	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {

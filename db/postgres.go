@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,27 +15,46 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-var postgresEngine = engine{
-	name: "postgres",
-	// Whatever the server's default: every operation locks what it decides by, so that nothing has to
-	// be serialized, and rolled back, by the server.
-	begin:    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-	snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE",
-	read:     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-	lock:     " FOR NO KEY UPDATE",
-	// One transaction per operation, on several connections: the server lets their commits share a
-	// sync. Batches in which operations wait for each other's rows were no faster beside others, on one
-	// owner or a thousand, and two of them could each have locked what the other needs.
-	batchMax:   1,
-	writers:    WritersMax,
-	pauseMax:   100 * time.Millisecond,
-	classify:   classifyPostgres,
-	commit:     commitPostgres,
-	keeps:      never,
-	refused:    refusedPostgres,
-	conflict:   conflictPostgres,
-	rolledBack: rolledBackPostgres,
-	checks:     postgresChecks,
+// postgresEngine is the engine as the options bound it.
+func postgresEngine(o Options) *engine {
+	return &engine{
+		name: "postgres",
+		// Whatever the server's default: every operation locks what it decides by, so that nothing has to
+		// be serialized, and rolled back, by the server.
+		begin: beginText("READ COMMITTED READ WRITE", o, idleMax),
+		// A snapshot that is older than the lock would not show the migration that the lock waited for.
+		snapshot: beginText("REPEATABLE READ READ WRITE", o, 0) +
+			"; LOCK TABLE schema_migrations IN ACCESS SHARE MODE",
+		read: beginText("REPEATABLE READ READ ONLY", o, 0),
+		lock: " FOR NO KEY UPDATE",
+		// One transaction per operation, on several connections: the server lets their commits share a
+		// sync. Batches in which operations wait for each other's rows were no faster beside others, on
+		// one owner or a thousand, and two of them could each have locked what the other needs.
+		batchMax:   1,
+		writers:    WritersMax,
+		pauseMax:   100 * time.Millisecond,
+		classify:   classifyPostgres,
+		commit:     commitPostgres,
+		keeps:      never,
+		refused:    refusedPostgres,
+		conflict:   conflictPostgres,
+		rolledBack: rolledBackPostgres,
+		checks:     postgresChecks,
+	}
+}
+
+// idleMax bounds the time between two statements of a write, which does nothing else meanwhile: a client
+// that is gone keeps its locks no longer. A snapshot has no such bound, since it may have to wait for who
+// reads what it says, or for what it is to write.
+const idleMax = time.Minute
+
+// beginText opens a transaction, in one round trip. The bounds are of the transaction and not of the
+// session, which it may share with others by way of a pooler. Whatever the server's default, a COMMIT has
+// to tell what it did not wait for: that is a warning.
+func beginText(mode string, o Options, idle time.Duration) string {
+	return fmt.Sprintf("BEGIN ISOLATION LEVEL %s; SET LOCAL lock_timeout = %d; "+
+		"SET LOCAL idle_in_transaction_session_timeout = %d; SET LOCAL client_min_messages = warning",
+		mode, o.BusyWait.Milliseconds()+1, idle.Milliseconds())
 }
 
 func isPostgres(dsn string) bool {
@@ -57,8 +77,8 @@ func Name(dsn string) string {
 	return u.String()
 }
 
-// postgresPool opens nothing yet: connections are made when they are asked for.
-func postgresPool(dsn string, o Options, connections int) (*sqlx.DB, error) {
+// postgresConnector connects to nothing yet: connections are made when they are asked for.
+func postgresConnector(dsn string, o Options) (driver.Connector, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The text of the error repeats the DSN.
@@ -71,13 +91,7 @@ func postgresPool(dsn string, o Options, connections int) (*sqlx.DB, error) {
 		config.ConnectTimeout = o.BusyWait
 	}
 	config.OnNotice = noteWarning
-	bounds := fmt.Sprintf("SET lock_timeout = %d; SET idle_in_transaction_session_timeout = 60000",
-		o.BusyWait.Milliseconds()+1)
-	c := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
-		_, err := c.Exec(ctx, bounds)
-		return err
-	}))
-	return newPool(c, "pgx", o, connections), nil
+	return stdlib.GetConnector(*config), nil
 }
 
 // openPostgres looks at a database without writing to it, and migrates it if it is an older one.
@@ -85,18 +99,17 @@ func openPostgres(
 	ctx context.Context, dsn string, o Options,
 ) (name string, readers, writers *sqlx.DB, err error) {
 	name = Name(dsn)
-	if readers, err = postgresPool(dsn, o, readersMax); err != nil {
+	c, err := postgresConnector(dsn, o)
+	if err != nil {
 		return name, nil, nil, err
 	}
-	if writers, err = postgresPool(dsn, o, WritersMax); err != nil {
-		return name, nil, nil, err
-	}
-	version, err := inspectPostgres(ctx, readers)
+	readers, writers = newPool(c, "pgx", o, readersMax), newPool(c, "pgx", o, WritersMax)
+	version, err := inspectPostgres(ctx, readers, o)
 	if err == nil && version == 0 {
 		err = refuse("create one with init")
 	}
 	if err == nil && version < SchemaVersion() && !o.asFound {
-		err = migratePostgres(ctx, writers, o.Clock().UnixMicro(), false)
+		err = migratePostgres(ctx, writers, o, false)
 	}
 	if err != nil {
 		readers.Close()
@@ -104,117 +117,6 @@ func openPostgres(
 		return name, nil, nil, explainPostgres(dsn, err)
 	}
 	return name, readers, writers, nil
-}
-
-// inspectPostgres gives the schema version of a database, 0 if it has no table of migrations. It refuses
-// one that cannot be ours.
-func inspectPostgres(ctx context.Context, pool *sqlx.DB) (version int, err error) {
-	conn, err := pool.Connx(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close()
-	var about struct {
-		Schema   *string
-		Encoding string
-		Found    bool
-	}
-	if err := conn.GetContext(ctx, &about, `
-		SELECT current_schema() AS schema, pg_encoding_to_char(encoding) AS encoding,
-		       EXISTS (SELECT 1 FROM information_schema.tables
-		               WHERE table_schema = current_schema() AND table_name = 'schema_migrations') AS found
-		FROM pg_database
-		WHERE datname = current_database()`); err != nil {
-		return 0, err
-	}
-	switch {
-	case about.Schema == nil:
-		return 0, refuse("no schema of its search_path exists")
-	case about.Encoding != "UTF8":
-		return 0, refuse("its encoding is %s and must be UTF8", about.Encoding)
-	case !about.Found:
-		return 0, nil
-	}
-	if err := conn.GetContext(ctx, &version, `SELECT COUNT(*) FROM schema_migrations`); err != nil {
-		return 0, err
-	}
-	if version == 0 {
-		return 0, refuse("its schema_migrations is another program's")
-	}
-	if version < SchemaVersion() {
-		return version, nil // migratePostgres checks them
-	}
-	return version, foreign(migrate(ctx, conn, postgresMigrations, 0))
-}
-
-// foreign refuses a table of migrations that is not like ours.
-func foreign(err error) error {
-	if sqlState(err) == "42703" { // undefined_column
-		return refuse("its schema_migrations is another program's")
-	}
-	return err
-}
-
-// createPostgres makes the tables in one transaction. Of several processes that try, one makes them:
-// the others wait for its schema_migrations, which can be there once, and then find it.
-func createPostgres(ctx context.Context, dsn string, o Options) (created bool, err error) {
-	pool, err := postgresPool(dsn, o, 1)
-	if err != nil {
-		return false, err
-	}
-	defer pool.Close()
-	for range repeatsMax + 1 {
-		var version int
-		version, err = inspectPostgres(ctx, pool)
-		created = version == 0
-		if err == nil && version < SchemaVersion() {
-			err = migratePostgres(ctx, pool, o.Clock().UnixMicro(), created)
-		}
-		if err == nil || conflictPostgres(err) == 0 {
-			break
-		}
-	}
-	return created && err == nil, explainPostgres(dsn, err)
-}
-
-const createPostgresMigrations = `
-CREATE TABLE schema_migrations (
-  version    BIGINT NOT NULL PRIMARY KEY,
-  name       TEXT   NOT NULL,
-  checksum   TEXT   NOT NULL,
-  applied_at BIGINT NOT NULL
-)`
-
-// migratePostgres brings the schema up to date in one transaction. To create it is to make the table
-// of migrations first; what this fails with if another process made it meanwhile is a conflict.
-func migratePostgres(ctx context.Context, pool *sqlx.DB, now int64, create bool) error {
-	conn, err := pool.Connx(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	first := `SELECT version FROM schema_migrations ORDER BY version` + postgresEngine.lock
-	if create {
-		first = createPostgresMigrations
-	}
-	for _, statement := range []string{postgresEngine.begin, first} {
-		if err == nil {
-			_, err = conn.ExecContext(ctx, statement)
-		}
-	}
-	if create && sqlState(err) == duplicateTable {
-		err = Changed(err)
-	}
-	if err == nil {
-		err = foreign(migrate(ctx, conn, postgresMigrations, now))
-	}
-	if err == nil {
-		err = commitPostgres(ctx, conn)
-	}
-	if err != nil {
-		discard(conn) // and with it the transaction
-	}
-	return err
 }
 
 // commitPostgres commits. Two answers of the server are no errors to the driver: ROLLBACK, if a statement

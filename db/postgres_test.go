@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"jobledger/db"
 	"jobledger/db/dbtest"
@@ -77,6 +80,18 @@ func wantRefusal(t *testing.T, dsn string, kind error, part string, try func(dsn
 	}
 }
 
+// Who may not read what is there is not told to create it.
+func TestPostgresForStrangers(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		for _, try := range []func(dsn string) error{
+			func(dsn string) error { _, err := db.Open(t.Context(), dsn, db.Options{}); return err },
+			func(dsn string) error { _, err := db.Create(t.Context(), dsn, db.Options{}); return err },
+		} {
+			wantRefusal(t, dsn+"&role=pg_monitor", db.ErrReadOnly, "the role pg_monitor may not read", try)
+		}
+	})
+}
+
 func TestPostgresThatCannotBeReached(t *testing.T) {
 	for _, c := range []struct {
 		dsn  string
@@ -124,6 +139,42 @@ func TestIsolation(t *testing.T) {
 		must(t, d.Write(t.Context(), look("read committed, read only off")))
 		must(t, d.WriteSnapshot(t.Context(), look("repeatable read, read only off")))
 		must(t, d.Read(t.Context(), look("repeatable read, read only on")))
+	})
+}
+
+// The bounds are those of each transaction, and none is left to the session: another may share it.
+func TestBounds(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		var sessions []*pgx.Conn
+		d := reopen(t, dsn, db.Options{BusyWait: 200 * time.Millisecond, Wrap: func(c driver.Conn) driver.Conn {
+			sessions = append(sessions, c.(interface{ Conn() *pgx.Conn }).Conn())
+			return c
+		}})
+		const bounds = `
+			SELECT current_setting('lock_timeout') || ' '
+			       || current_setting('idle_in_transaction_session_timeout')`
+		look := func(want string) func(*db.Tx) error {
+			return func(tx *db.Tx) error {
+				var got string
+				_, err := tx.Get(&got, bounds)
+				if got != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+				return err
+			}
+		}
+		must(t, d.Write(t.Context(), look("201ms 1min")))
+		must(t, d.WriteSnapshot(t.Context(), look("201ms 0")))
+		must(t, d.Read(t.Context(), look("201ms 0")))
+		for _, s := range sessions {
+			var got string
+			if err := s.QueryRow(t.Context(), bounds).Scan(&got); err != nil || got != "0 0" {
+				t.Errorf("left to the session: %q, %v", got, err)
+			}
+		}
+		if len(sessions) != 2 {
+			t.Errorf("%d sessions, want one that reads and one that writes", len(sessions))
+		}
 	})
 }
 
