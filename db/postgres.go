@@ -90,6 +90,7 @@ func postgresConnector(dsn string, o Options) (driver.Connector, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = o.BusyWait
 	}
+	config.DialFunc = dialer(config.ConnectTimeout).DialContext
 	config.OnNotice = noteWarning
 	return stdlib.GetConnector(*config), nil
 }
