@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"jobledger/db/dbtest"
 	"jobledger/ledger"
@@ -66,6 +67,34 @@ func TestCopyStops(t *testing.T) {
 		empty.same(empty.query(`SELECT owner FROM balances`), nil)
 		_, err = empty.CopyFrom(empty.Context(), busy.Ledger, ledger.ImportParams{})
 		empty.ok(err)
+	})
+}
+
+// TestCopiesRace: of two copies into one empty ledger, the one that comes while the other is at work
+// waits for it, and is refused.
+func TestCopiesRace(t *testing.T) {
+	eachWorkbench(t, func(target *workbench) {
+		var sources [2]*workbench
+		for i := range sources {
+			sources[i] = newWorkbench(target.T, dbtest.SQLite(target.T))
+			sources[i].give(fmt.Sprint("g", i), 5, ofOwner(fmt.Sprint("owner", i)))
+		}
+		into, second := target.open(ledger.Options{}), make(chan error, 1)
+		began := false
+		_, err := target.CopyFrom(target.Context(), sources[0].Ledger, ledger.ImportParams{Progress: func(int64) {
+			if began {
+				return
+			}
+			began = true
+			go func() {
+				_, err := into.CopyFrom(target.Context(), sources[1].Ledger, ledger.ImportParams{})
+				second <- err
+			}()
+			time.Sleep(300 * time.Millisecond) // the second does all that it can do now
+		}})
+		target.ok(err)
+		target.fails(<-second, ledger.NotAllowed)
+		target.same(target.query(`SELECT owner FROM balances`), []string{"owner0"})
 	})
 }
 
