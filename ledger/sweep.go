@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"jobledger/db"
 )
@@ -18,7 +20,10 @@ type SweepResult struct {
 // Sweep expires lots that are due and times out jobs that were never submitted and are past their
 // deadline: at most limit of each, 1 to PageMax. Jobs that were submitted are never touched; those
 // past their deadline are listed, the first PageMax of them. A job or owner of which the ledger
-// contradicts itself is left as it is and named; the others are swept all the same.
+// contradicts itself is left as it is and named; the others of those limit are swept all the same.
+//
+// On PostgreSQL all of these jobs and owners stay locked until the end: whoever settles one waits for the
+// sweep. Many sweeps of few keep nobody waiting for long; 50 are few.
 //
 // Errors: INVALID.
 func (l *Ledger) Sweep(ctx context.Context, limit int) (SweepResult, error) {
@@ -32,24 +37,42 @@ func (l *Ledger) Sweep(ctx context.Context, limit int) (SweepResult, error) {
 	})
 }
 
+type sweptJob struct{ ID, Owner string }
+
 // sweeping is one sweep at work.
 type sweeping struct {
 	tx     *db.Tx
 	limit  int
+	jobs   []sweptJob
+	owners []struct {
+		Owner string
+		Lots  int // that are due
+	}
+	full   bool // there may be more than it found
+	moved  bool // what it found is not all there any more
 	result SweepResult
 }
 
 func (s *sweeping) run() error {
 	s.result.NeedsReconciliation = []Job{}
-	if err := s.lockDue(); err != nil {
+	if err := s.find(); err != nil {
 		return err
 	}
-	if err := s.timeOutDue(); err != nil {
+	if err := s.lock(); err != nil {
 		return err
 	}
-	if err := s.expireDue(); err != nil {
-		return err
+	for _, job := range s.jobs {
+		if err := s.attempt(func() error { return s.timeOut(job.ID) }); err != nil {
+			return err
+		}
 	}
+	for _, o := range s.owners {
+		if err := s.attempt(func() error { return s.expire(o.Owner, o.Lots) }); err != nil {
+			return err
+		}
+	}
+	// A round that did nothing would do nothing again.
+	s.result.More = s.full && s.moved
 	return s.tx.Select(&s.result.NeedsReconciliation, `
 		SELECT `+jobColumns+` FROM jobs
 		WHERE status IN ('pending', 'processing') AND deadline <= ? AND submission <> 'none'
@@ -67,97 +90,83 @@ func (s *sweeping) attempt(part func() error) error {
 	return err
 }
 
-// lockDue locks what a sweep is about to touch: jobs before owners, as a settlement does, and each in
-// the order of their ids, as another sweep does. What becomes due meanwhile is left to a retry.
-func (s *sweeping) lockDue() error {
-	at := now(s.tx)
-	_, err := s.tx.Lock(`
-		SELECT 1 FROM jobs WHERE id IN (`+dueJobs+`)
-		ORDER BY id`, at, s.limit)
+// dueJob has one parameter, the time.
+const dueJob = `status IN ('pending', 'processing') AND deadline <= ? AND submission = 'none'`
+
+// find chooses what this sweep will touch.
+func (s *sweeping) find() error {
+	err := s.tx.Select(&s.jobs, `
+		SELECT id, owner FROM jobs
+		WHERE `+dueJob+`
+		ORDER BY deadline, id
+		LIMIT ?`, now(s.tx), s.limit)
 	if err != nil {
 		return err
 	}
-	_, err = s.tx.Lock(`
-		SELECT 1 FROM balances
-		WHERE owner IN (SELECT owner FROM jobs WHERE id IN (`+dueJobs+`)) OR owner IN (`+dueOwners+`)
-		ORDER BY owner`, at, s.limit, at, s.limit)
+	err = s.tx.Select(&s.owners, `
+		SELECT owner, COUNT(*) AS lots
+		FROM (SELECT owner FROM lots WHERE available > 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?) d
+		GROUP BY owner`, now(s.tx), s.limit)
+	lots := 0
+	for _, o := range s.owners {
+		lots += o.Lots
+	}
+	s.full = len(s.jobs) == s.limit || lots == s.limit
 	return err
 }
 
-const (
-	dueJobs = `
-		SELECT id FROM jobs
-		WHERE status IN ('pending', 'processing') AND deadline <= ? AND submission = 'none'
-		ORDER BY deadline, id
-		LIMIT ?`
-	dueOwners = `
-		SELECT owner FROM lots WHERE available > 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?`
-)
-
-// timeOutDue settles the due jobs that it finds, each by a claim of its own: what the SELECT saw may
-// have changed, and the claim decides again.
-func (s *sweeping) timeOutDue() error {
-	var due []string
-	err := s.tx.Select(&due, dueJobs, now(s.tx), s.limit)
-	if err != nil {
-		return err
-	}
-	before := s.result.TimedOut
-	for _, id := range due {
-		err := s.attempt(func() error {
-			r := Report{Job: id, Outcome: TimedOut, Source: Sweeper, Reason: "past its deadline, never submitted"}
-			settled, _, err := settle(s.tx, bySweep, r)
-			if err == nil && settled.Won {
-				s.result.TimedOut++
-				s.result.ExpiredLots += int64(settled.expired)
-			}
-			return err
-		})
+// lock locks what was found and nothing else: jobs before owners, as a settlement does, and each in the
+// order of their ids, as another sweep does. So nobody whom this sweep waits for waits for it. Jobs that
+// are not due any more are left out.
+func (s *sweeping) lock() error {
+	slices.SortFunc(s.jobs, func(a, b sweptJob) int { return strings.Compare(a.ID, b.ID) })
+	var due []sweptJob
+	var owners []string
+	for _, job := range s.jobs {
+		found, err := s.tx.Lock(`SELECT 1 FROM jobs WHERE id = ? AND `+dueJob, job.ID, now(s.tx))
 		if err != nil {
 			return err
 		}
+		if found {
+			due, owners = append(due, job), append(owners, job.Owner)
+		}
 	}
-	s.more(len(due), s.result.TimedOut > before)
-	return nil
-}
-
-// expireDue expires the due lots of as many owners as it finds within the limit.
-func (s *sweeping) expireDue() error {
-	var due []struct {
-		Owner string
-		Lots  int64
+	s.moved = len(due) < len(s.jobs)
+	s.jobs = due
+	for _, o := range s.owners {
+		owners = append(owners, o.Owner)
 	}
-	err := s.tx.Select(&due, `
-		SELECT owner, COUNT(*) AS lots
-		FROM (`+dueOwners+`) d
-		GROUP BY owner
-		ORDER BY owner`, now(s.tx), s.limit)
-	if err != nil {
-		return err
-	}
-	seen, before := 0, s.result.ExpiredLots
-	for _, d := range due {
-		seen += int(d.Lots)
-		err := s.attempt(func() error {
-			a, err := lockAccount(s.tx, d.Owner)
-			if err != nil {
-				return err
-			}
-			n, err := expireDue(s.tx, a, int(d.Lots))
-			if err == nil {
-				s.result.ExpiredLots += int64(n)
-			}
-			return err
-		})
-		if err != nil {
+	slices.Sort(owners)
+	for _, owner := range slices.Compact(owners) {
+		if _, err := s.tx.Lock(`SELECT 1 FROM balances WHERE owner = ?`, owner); err != nil {
 			return err
 		}
 	}
-	s.more(seen, s.result.ExpiredLots > before)
 	return nil
 }
 
-// more notes that the limit was reached. A round that did nothing would do nothing again.
-func (s *sweeping) more(found int, progress bool) {
-	s.result.More = s.result.More || (found == s.limit && progress)
+// timeOut settles a due job by a claim of its own, which decides again.
+func (s *sweeping) timeOut(job string) error {
+	r := Report{Job: job, Outcome: TimedOut, Source: Sweeper, Reason: "past its deadline, never submitted"}
+	settled, _, err := settle(s.tx, bySweep, r)
+	if err == nil && settled.Won {
+		s.moved = true
+		s.result.TimedOut++
+		s.result.ExpiredLots += int64(settled.expired)
+	}
+	return err
+}
+
+// expire expires up to a number of an owner's due lots.
+func (s *sweeping) expire(owner string, lots int) error {
+	a, err := lockAccount(s.tx, owner)
+	if err != nil {
+		return err
+	}
+	n, err := expireDue(s.tx, a, lots)
+	if err == nil {
+		s.moved = s.moved || n > 0
+		s.result.ExpiredLots += int64(n)
+	}
+	return err
 }

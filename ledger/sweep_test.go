@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -63,6 +64,38 @@ func TestSweepPassesContradictions(t *testing.T) {
 			[]string{"bad pending", "good timed_out"})
 		b.same(b.query(`SELECT owner || ' ' || available FROM lots WHERE owner <> 'demo' ORDER BY owner`),
 			[]string{"odd 10", "other 0"})
+	})
+}
+
+// What becomes due while a sweep waits for what it found is left to the next one, and what ends
+// meanwhile is left alone, without a report against it.
+func TestSweepKeepsToWhatItFound(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		b := newWorkbench(t, dsn)
+		due := func(id, owner string) {
+			b.give(id, 5, ofOwner(owner))
+			p := ledger.JobParams{ID: id, Owner: owner, Cost: 5, Deadline: on(0)}
+			_, err := b.CreateJob(b.Context(), p)
+			b.ok(err)
+		}
+		due("swept", "one")
+		due("ended", "two")
+		began, failed := false, error(nil)
+		r, err := b.beside(func(query string) {
+			if !began && strings.HasPrefix(query, "SELECT 1 FROM jobs") {
+				began = true
+				due("later", "three")
+				_, failed = b.report("ended", ledger.Completed)
+			}
+		}).Sweep(t.Context(), 2)
+		b.ok(errors.Join(err, failed))
+		if r.TimedOut != 1 || !r.More {
+			t.Errorf("the sweep: %+v", r)
+		}
+		b.same(b.query(`SELECT id || ' ' || status FROM jobs ORDER BY id`),
+			[]string{"ended completed", "later pending", "swept timed_out"})
+		b.evidence("ended", "callback completed won 1", "job.completed")
+		b.audit()
 	})
 }
 

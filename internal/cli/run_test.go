@@ -237,6 +237,33 @@ func TestMoreThanOnePage(t *testing.T) {
 	})
 }
 
+// TestSweepInSmallParts: what is due is swept in transactions that keep few owners locked each.
+func TestSweepInSmallParts(t *testing.T) {
+	path := dbtest.SQLite(t)
+	yesterday := func() time.Time { return time.Now().Add(-24 * time.Hour) }
+	l, err := ledger.Open(t.Context(), path, ledger.Options{Clock: yesterday})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2*50 + 1 {
+		name := fmt.Sprint(i)
+		p := ledger.GrantParams{Owner: name, Amount: 1, Key: name, Expires: ledger.After(time.Hour)}
+		if _, err := l.Grant(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _, _ := run(t, path, "sweep")
+	var parts int
+	pool := dbtest.Raw(t, path)
+	err = pool.Get(&parts, `SELECT COUNT(DISTINCT recorded_at) FROM entries WHERE kind = 'expire'`)
+	if err != nil || parts != 3 || !strings.Contains(stdout, "expired lots: 101,") {
+		t.Errorf("%d transactions, %v: %s", parts, err, stdout)
+	}
+}
+
 // statement runs SQL on a file behind the ledger's back.
 func statement(t *testing.T, path, query string) {
 	t.Helper()

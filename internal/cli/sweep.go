@@ -38,11 +38,14 @@ func runSweep(c *cli.Context) error {
 	return nil
 }
 
+// sweepPage is how much one transaction sweeps: few enough that nobody waits for long.
+const sweepPage = 50
+
 // sweepAll sweeps until nothing is due. Each round is a transaction of its own, so that others are
 // not kept waiting for the whole.
 func sweepAll(ctx context.Context, l *ledger.Ledger) (total ledger.SweepResult, err error) {
 	for {
-		r, err := l.Sweep(ctx, ledger.PageMax)
+		r, err := l.Sweep(ctx, sweepPage)
 		if err != nil {
 			return total, err
 		}
