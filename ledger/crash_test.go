@@ -36,7 +36,7 @@ func crashes(t *testing.T, usual int) int {
 // were told to try again, or that they do not know.
 func TestServerCrashes(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
-		if !dbtest.NeedPostgres(t) {
+		if !dbtest.NeedCluster(t) {
 			return
 		}
 		c := dbtest.StartCluster(t)
@@ -54,7 +54,7 @@ func TestServerCrashes(t *testing.T) {
 // nothing, takes nothing along; the callers go on with the handle that they have.
 func TestFailover(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
-		if !dbtest.NeedPostgres(t) {
+		if !dbtest.NeedCluster(t) {
 			return
 		}
 		primary, standby := dbtest.StartPair(t)

@@ -31,7 +31,7 @@ type Cluster struct {
 }
 
 // StartCluster starts a server that the test may crash, with parameters such as "fsync=off" beside
-// those of every cluster. It needs [NeedPostgres].
+// those of every cluster. It needs [NeedCluster].
 func StartCluster(t testing.TB, parameters ...string) *Cluster {
 	t.Helper()
 	c, err := startCluster(parameters...)
@@ -96,7 +96,17 @@ func findPrograms() (dir string, err error) {
 			return dir, nil
 		}
 	}
-	return "", errors.New("there is no PostgreSQL on this machine, and " + serverVariable + " is not set")
+	return "", errors.New("this machine has not the programs of a PostgreSQL server (initdb, pg_ctl, postgres)")
+}
+
+// findTools looks for what [Cluster.Kill] needs beside the programs of the server.
+func findTools() error {
+	for _, tool := range []string{"ps", "pgrep", "ipcrm", "awk"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("tests that kill a server need ps, pgrep, ipcrm and awk: %w", err)
+		}
+	}
+	return nil
 }
 
 func exists(path string) bool {

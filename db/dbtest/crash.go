@@ -24,7 +24,7 @@ func (c *Cluster) Kill() error {
 }
 
 // StartPair starts a server and a standby of it. Neither acknowledges a COMMIT before the other has it
-// on its disk.
+// on its disk. It needs [NeedCluster].
 func StartPair(t testing.TB) (primary, standby *Cluster) {
 	t.Helper()
 	// The name of a cluster is the one by which it follows the other.

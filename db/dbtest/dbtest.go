@@ -34,6 +34,22 @@ func EachPostgres(t *testing.T, fn func(t *testing.T, dsn string)) {
 func NeedPostgres(t *testing.T) bool {
 	t.Helper()
 	_, err := server()
+	return need(t, err)
+}
+
+// NeedCluster is [NeedPostgres] for tests that start servers of their own: a server that is named to the
+// tests is not enough, they need its programs.
+func NeedCluster(t *testing.T) bool {
+	t.Helper()
+	_, err := findPrograms()
+	if err == nil {
+		err = findTools()
+	}
+	return need(t, err)
+}
+
+func need(t *testing.T, err error) bool {
+	t.Helper()
 	switch {
 	case err == nil:
 		return true

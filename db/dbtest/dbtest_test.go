@@ -32,6 +32,35 @@ func TestDestroysOnlyItsOwn(t *testing.T) {
 	}
 }
 
+// What cannot be dropped is told, and the next is dropped all the same.
+func TestDropsGoOn(t *testing.T) {
+	names := make(chan string, 2)
+	names <- "first"
+	names <- "second"
+	close(names)
+	var told strings.Builder
+	dropAll("postgres://u@localhost/x", names, &told)
+	for _, name := range []string{"first", "second"} {
+		if !strings.Contains(told.String(), name) {
+			t.Errorf("told %q", told.String())
+		}
+	}
+}
+
+// A server that is named to the tests does not stand for the programs of one.
+func TestNeedCluster(t *testing.T) {
+	t.Setenv("CI", "")
+	t.Setenv(serverVariable, "postgres://u@localhost/x")
+	_, err := findPrograms()
+	if got, want := NeedCluster(t), err == nil && findTools() == nil; got != want {
+		t.Errorf("a cluster can be started: %v, %v", got, err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if err := findTools(); err == nil || !strings.Contains(err.Error(), "pgrep") || NeedCluster(t) {
+		t.Errorf("without tools: %v", err)
+	}
+}
+
 // The default isolation of a run is that of its databases.
 func TestIsolation(t *testing.T) {
 	t.Setenv(isolationVariable, "repeatable read")
@@ -47,7 +76,7 @@ func TestIsolation(t *testing.T) {
 
 // A cluster ends with its process: the end of the pipe stands for that here.
 func TestClusterEndsWithItsProcess(t *testing.T) {
-	if !NeedPostgres(t) {
+	if !NeedCluster(t) {
 		return
 	}
 	c, err := startCluster()

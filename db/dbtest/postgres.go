@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -35,7 +36,7 @@ var server = sync.OnceValues(func() (dsn string, err error) {
 		return dsn, destructible(dsn)
 	}
 	if shared, err = startCluster(); err != nil {
-		return "", err
+		return "", fmt.Errorf("%s is not set, and no server can be started: %w", serverVariable, err)
 	}
 	return shared.DSN("postgres"), nil
 })
@@ -93,14 +94,17 @@ var makeSpares = sync.OnceFunc(func() {
 			spares <- spare{name, err}
 		}
 	}()
-	go func() {
-		for name := range drops {
-			if err := dropDatabase(dsn, name); err != nil {
-				panic(err)
-			}
-		}
-	}()
+	go dropAll(dsn, drops, os.Stderr)
 })
+
+// dropAll drops databases whose tests have ended. What cannot be dropped fails no other test: it is told.
+func dropAll(dsn string, names <-chan string, told io.Writer) {
+	for name := range names {
+		if err := dropDatabase(dsn, name); err != nil {
+			fmt.Fprintf(told, "a test's database stays: %v\n", err)
+		}
+	}
+}
 
 // EmptyPostgres makes a new PostgreSQL database with nothing in it and gives its DSN.
 func EmptyPostgres(t testing.TB) string {
