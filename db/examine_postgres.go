@@ -45,7 +45,8 @@ func judgePostgres(number int) Finding {
 	return Good("PostgreSQL %d.%d", number/10000, number%10000)
 }
 
-// postgresWritable asks for what every write needs; some need more.
+// postgresWritable asks for what the operations need: to change rows, too, but where a trigger of the
+// table forbids that to everybody.
 func postgresWritable(tx *Tx) (Finding, error) {
 	var about struct {
 		Standby bool
@@ -53,10 +54,13 @@ func postgresWritable(tx *Tx) (Finding, error) {
 		Refused string
 	}
 	_, err := tx.Get(&about, `
-		SELECT pg_is_in_recovery() AS standby, current_user AS role, COALESCE(string_agg(relname, ', '
-		           ORDER BY relname) FILTER (WHERE NOT has_table_privilege(oid, 'SELECT')
-		                                        OR NOT has_table_privilege(oid, 'INSERT')), '') AS refused
-		FROM pg_class
+		SELECT pg_is_in_recovery() AS standby, current_user AS role,
+		       COALESCE(string_agg(relname, ', ' ORDER BY relname) FILTER (WHERE
+		           NOT has_table_privilege(oid, 'SELECT') OR NOT has_table_privilege(oid, 'INSERT')
+		           OR NOT has_table_privilege(oid, 'UPDATE') AND NOT EXISTS (
+		               SELECT 1 FROM pg_trigger t
+		               WHERE t.tgrelid = c.oid AND t.tgname = c.relname || '_no_update')), '') AS refused
+		FROM pg_class c
 		WHERE relnamespace = quote_ident(current_schema())::regnamespace
 		  AND relname = ANY(string_to_array(?, ' '))`,
 		strings.Join(postgresTables(), " "))
@@ -84,16 +88,21 @@ func postgresTables() (names []string) {
 }
 
 func crashSafety(tx *Tx) (Finding, error) {
-	var off []string
-	err := tx.Select(&off, `
-		SELECT name FROM pg_settings
-		WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off'
-		ORDER BY name`)
-	if len(off) > 0 {
-		return Bad("set them to on", "%s off: a crash of the machine can destroy the database",
-			strings.Join(off, " and ")), err
+	var is struct{ Synced, Whole bool }
+	_, err := tx.Get(&is, `
+		SELECT current_setting('fsync') = 'on' AS synced, current_setting('full_page_writes') = 'on' AS whole`)
+	return judgeCrashSafety(is.Synced, is.Whole), err
+}
+
+func judgeCrashSafety(synced, wholePages bool) Finding {
+	switch {
+	case !synced:
+		return Bad("set fsync to on", "fsync is off: a crash of the machine can destroy the database")
+	case !wholePages:
+		return Warn("set full_page_writes to on, unless the file system writes whole pages, as ZFS does",
+			"full_page_writes is off: a crash of the machine can leave a page half written")
 	}
-	return Good("fsync and full_page_writes are on"), err
+	return Good("fsync and full_page_writes are on")
 }
 
 // settingPlaces says where a setting comes from. Others stand in the configuration of the server.
@@ -163,19 +172,37 @@ func isolation(tx *Tx) (Finding, error) {
 	return Good("the default is %s; every transaction of jobledger names its own", level), err
 }
 
-// connections compares what a process may need with what is left.
+// connections compares what a process may need with what is left by the narrowest of the limits. Those of
+// the database and of the role do not bind a superuser.
 func connections(tx *Tx) (Finding, error) {
-	var left int
-	_, err := tx.Get(&left, `
-		SELECT CAST(current_setting('max_connections') AS INTEGER)
-		       - CAST(current_setting('superuser_reserved_connections') AS INTEGER)
-		       - (SELECT CAST(COALESCE(SUM(numbackends), 0) AS INTEGER) FROM pg_stat_database)`)
-	const each = WritersMax + readersMax
-	if left < each {
-		return Warn("raise max_connections, or use a pooler", "%d are left, and each process takes up to %d",
-			left, each), err
+	var by struct {
+		Limit string `db:"by_limit"`
+		Left  int    `db:"remaining"`
 	}
-	return Good("%d are left, and each process takes up to %d", left, each), err
+	_, err := tx.Get(&by, `
+		WITH taken AS (SELECT datname, usename FROM pg_stat_activity WHERE backend_type = 'client backend'),
+		     me AS (SELECT * FROM pg_roles WHERE rolname = session_user)
+		SELECT 'max_connections' AS by_limit, CAST(current_setting('max_connections') AS INTEGER)
+		       - CAST(current_setting('superuser_reserved_connections') AS INTEGER)
+		       - (SELECT CAST(COALESCE(SUM(numbackends), 0) AS INTEGER) FROM pg_stat_database) AS remaining
+		UNION ALL
+		SELECT 'the CONNECTION LIMIT of the database', datconnlimit
+		       - (SELECT CAST(COUNT(*) AS INTEGER) FROM taken WHERE taken.datname = d.datname)
+		FROM pg_database d, me
+		WHERE d.datname = current_database() AND datconnlimit >= 0 AND NOT rolsuper
+		UNION ALL
+		SELECT 'the CONNECTION LIMIT of the role', rolconnlimit
+		       - (SELECT CAST(COUNT(*) AS INTEGER) FROM taken WHERE usename = rolname)
+		FROM me
+		WHERE rolconnlimit >= 0 AND NOT rolsuper
+		ORDER BY 2
+		LIMIT 1`)
+	const each = WritersMax + readersMax
+	if by.Left < each {
+		return Warn("raise it, or use a pooler", "by %s %d are left, and each process takes up to %d",
+			by.Limit, by.Left, each), err
+	}
+	return Good("by %s %d are left, and each process takes up to %d", by.Limit, by.Left, each), err
 }
 
 // collation: the order of the bytes is part of the hashes.

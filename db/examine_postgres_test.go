@@ -11,8 +11,11 @@ import (
 	"jobledger/db/dbtest"
 )
 
+// clerk lets the role of that name read.
+const clerk = `GRANT SELECT ON ALL TABLES IN SCHEMA public TO clerk`
+
 func TestExaminePostgres(t *testing.T) {
-	if !dbtest.NeedPostgres(t) {
+	if !dbtest.NeedCluster(t) {
 		return
 	}
 	c := dbtest.StartCluster(t)
@@ -38,10 +41,21 @@ func TestExaminePostgres(t *testing.T) {
 			`ALTER TABLE events ALTER COLUMN payload TYPE TEXT COLLATE "POSIX"`, ""},
 		{"writable", db.Problem, "the role reader may not read and write answers, attempts, ",
 			`CREATE ROLE reader LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`, "&user=reader"},
+		{"writable", db.Problem, "the role clerk may not read and write lots",
+			`CREATE ROLE clerk LOGIN; GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO clerk;
+			GRANT UPDATE ON balances, jobs, attempts, reports TO clerk`, "&user=clerk"},
+		{"writable", db.Fine, "the role clerk may write",
+			`GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO clerk;
+			GRANT UPDATE ON balances, lots, jobs, attempts, reports TO clerk`, "&user=clerk"},
+		{"connections", db.Warning, "by the CONNECTION LIMIT of the role 10 are left",
+			`ALTER ROLE clerk CONNECTION LIMIT 11; ` + clerk, "&user=clerk"},
+		{"connections", db.Warning, "by the CONNECTION LIMIT of the database 4 are left",
+			`ALTER DATABASE DATABASE CONNECTION LIMIT 5; ` + clerk, "&user=clerk"},
+		{"connections", db.Fine, "by max_connections", `ALTER DATABASE DATABASE CONNECTION LIMIT 5`, ""},
 	} {
 		dsn := c.Database(t)
 		if w.make != "" {
-			dbtest.Exec(t, dsn, strings.Replace(w.make, " DATABASE SET", " "+database(dsn)+" SET", 1))
+			dbtest.Exec(t, dsn, strings.Replace(w.make, " DATABASE DATABASE", " DATABASE "+database(dsn), 1))
 		}
 		wantFinding(t, dsn+w.variable, w.name, w.level, w.text)
 	}
@@ -54,21 +68,21 @@ func TestExaminePostgres(t *testing.T) {
 
 // A server that is set to lose data, and waits for a standby that is not there.
 func TestExamineSickServer(t *testing.T) {
-	if !dbtest.NeedPostgres(t) {
+	if !dbtest.NeedCluster(t) {
 		return
 	}
 	dsn := dbtest.StartCluster(t, "fsync=off", "full_page_writes=off", "synchronous_commit=local",
 		"max_connections=14", "max_wal_senders=1", "synchronous_standby_names=nobody").Database(t)
-	wantFinding(t, dsn, "crash-safety", db.Problem, "fsync and full_page_writes off")
+	wantFinding(t, dsn, "crash-safety", db.Problem, "fsync is off")
 	wantFinding(t, dsn, "synchronous-commit", db.Warning, "local, by the server's configuration")
-	wantFinding(t, dsn, "connections", db.Warning, "10 are left, and each process takes up to 12")
+	wantFinding(t, dsn, "connections", db.Warning, "by max_connections 10 are left, and each")
 	wantFinding(t, dsn, "standbys", db.Fine, "none")
 	dsn += "&synchronous_commit=on"
 	wantFinding(t, dsn, "standbys", db.Problem, "waits for a standby (nobody), and none is there")
 }
 
 func TestExaminePair(t *testing.T) {
-	if !dbtest.NeedPostgres(t) {
+	if !dbtest.NeedCluster(t) {
 		return
 	}
 	primary, standby := dbtest.StartPair(t)
