@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -138,11 +139,18 @@ const (
 	nameMax = 255 - len("-wal")
 )
 
+// keywordDSN is the other form of a PostgreSQL DSN. It may have a password.
+var keywordDSN = regexp.MustCompile(`^\s*(\w+\s*=.*\s)?(host|hostaddr|user|password|sslpassword|dbname)\s*=`)
+
 // sqlitePath makes a path absolute. Names with a meaning to SQLite itself are refused, and names that
 // are too long for it.
 func sqlitePath(dsn string) (string, error) {
 	if dsn == "" || dsn == ":memory:" || strings.ContainsRune(dsn, 0) {
 		return "", refuse("%q is not the name of a file", dsn)
+	}
+	if keywordDSN.MatchString(dsn) {
+		return "", refuse("key=value pairs are not a DSN that this binary knows, and they are not repeated here: " +
+			"name a postgres:// URL, or a file as ./NAME")
 	}
 	if scheme, _, found := strings.Cut(dsn, "://"); found {
 		return "", refuse("%s:// is not a kind of database that this binary knows: "+

@@ -106,11 +106,11 @@ func commands(p Program) []*cli.Command {
 func newApp(p Program) *cli.App {
 	app := &cli.App{
 		Name:  programName,
-		Usage: "a credit ledger for asynchronous generation jobs, in one SQLite file",
+		Usage: "a credit ledger for asynchronous generation jobs, in one SQLite file or a PostgreSQL database",
 		Flags: []cli.Flag{
 			&cli.StringFlag{
 				Name:  "db",
-				Usage: "the database `FILE`; without it $" + dbVariable + ", then " + dbDefault,
+				Usage: "the `DATABASE`, a file or postgres://...; without it $" + dbVariable + ", then " + dbDefault,
 			},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document instead of text; errors too"},
 		},

@@ -89,7 +89,7 @@ func helpText(app *cli.App, path []*cli.Command) string {
 		}
 	})
 	if len(path) > 0 {
-		b.WriteString("\nFlags of every command: --db FILE, --json\n")
+		b.WriteString("\nFlags of every command: --db DATABASE, --json\n")
 	}
 	fmt.Fprintf(&b, "\nExit codes: %s help %s\n", programName, exitCodesTopic)
 	return b.String()
