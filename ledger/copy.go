@@ -13,7 +13,8 @@ import (
 // can be in use meanwhile.
 //
 // The report is there with an error too. Errors: NOT_ALLOWED if this ledger is not empty; INVALID if
-// source does not hold together; BUSY, also if ctx ends: nothing was written then.
+// source does not hold together; BUSY, also if ctx ends: nothing was written then; OUTCOME_UNKNOWN if the
+// answer to the COMMIT is lost: if this ledger has owners then, all of the copy is there.
 func (l *Ledger) CopyFrom(ctx context.Context, source *Ledger, p ImportParams) (ImportReport, error) {
 	return l.bring(ctx, p, func(i *importer) error {
 		if err := i.checkUnused(); err != nil {

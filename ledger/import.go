@@ -43,7 +43,8 @@ var errUndone = errors.New("undone")
 // the same content, are replayed.
 //
 // The report is there with an error too. Errors: INVALID if a row is refused; BUSY, also if ctx ends:
-// nothing was written then; INCONSISTENT.
+// nothing was written then; OUTCOME_UNKNOWN if the answer to the COMMIT is lost: the same import again
+// tells; INCONSISTENT.
 func (l *Ledger) Import(ctx context.Context, b Books, p ImportParams) (ImportReport, error) {
 	return l.bring(ctx, p, func(i *importer) error {
 		for o, err := range b.Owners {
@@ -75,8 +76,8 @@ type importer struct {
 }
 
 // bring runs an import in one transaction, on a snapshot: what it finds when it begins holds until its
-// end, though others write. The operation watches ctx itself, between rows, and the
-// caller waits for it: so its outcome is never unknown.
+// end, though others write. The operation watches ctx itself, between rows, and the caller waits for it:
+// so the end of ctx never leaves its outcome unknown. Only a COMMIT without an answer does.
 func (l *Ledger) bring(
 	ctx context.Context, p ImportParams, work func(*importer) error,
 ) (ImportReport, error) {

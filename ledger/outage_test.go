@@ -6,9 +6,10 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"jobledger/db/dbtest"
 	"jobledger/ledger"
@@ -17,7 +18,8 @@ import (
 // link forwards connections to a server, and cuts one when it is told to, at its COMMIT.
 type link struct {
 	listener net.Listener
-	server   string
+	network  string       // of the server
+	server   string       // its address
 	cut      atomic.Int32 // one of the cuts; it happens once
 }
 
@@ -34,17 +36,20 @@ func newLink(t *testing.T, dsn string) (*link, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{server: u.Host}
-	query := u.Query()
-	if dir := query.Get("host"); dir != "" {
-		l.server = dir + "/.s.PGSQL.5432"
+	server, err := pgconn.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
 	}
+	l := new(link)
+	l.network, l.server = pgconn.NetworkAddress(server.Host, server.Port)
 	if l.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.listener.Close() })
 	go l.accept()
+	query := u.Query()
 	query.Del("host")
+	query.Del("port")
 	query.Set("sslmode", "disable")
 	u.Host, u.RawQuery = l.listener.Addr().String(), query.Encode()
 	return l, u.String()
@@ -56,11 +61,7 @@ func (l *link) accept() {
 		if err != nil {
 			return
 		}
-		network := "tcp"
-		if strings.HasPrefix(l.server, "/") {
-			network = "unix"
-		}
-		server, err := net.Dial(network, l.server)
+		server, err := net.Dial(l.network, l.server)
 		if err != nil {
 			client.Close()
 			continue
@@ -140,5 +141,40 @@ func TestLinkIsCutAtTheCommit(t *testing.T) {
 		consumed := direct.query(`SELECT COUNT(*) FROM entries WHERE kind = 'consume'`)
 		direct.same(consumed, []string{fmt.Sprint(rounds)})
 		direct.audit()
+	})
+}
+
+// A link finds the server as the driver does, whatever the URL leaves out.
+func TestLinkFindsTheServer(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://u@localhost/x":                    "tcp localhost:5432",
+		"postgres://u@[::1]:7/x":                      "tcp [::1]:7",
+		"postgres://u@/x?host=/var/run&port=7":        "unix /var/run/.s.PGSQL.7",
+		"postgres://u@/x?host=%2Fvar%2Frun&a=b%20%3F": "unix /var/run/.s.PGSQL.5432",
+	} {
+		if l, _ := newLink(t, dsn); l.network+" "+l.server != want {
+			t.Errorf("%s: %s %s, want %s", dsn, l.network, l.server, want)
+		}
+	}
+}
+
+// A copy whose link breaks at its COMMIT is of unknown outcome. The target tells: all of it is there, or
+// nothing.
+func TestCopyIsCutAtTheCommit(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		source, target := newWorkbench(t, dbtest.SQLite(t)), newWorkbench(t, dsn)
+		source.give("g", 5)
+		l, through := newLink(t, dsn)
+		b := newWorkbench(t, through)
+		for _, cut := range []int32{cutBefore, cutAfter} {
+			l.cut.Store(cut)
+			_, err := b.CopyFrom(t.Context(), source.Ledger, ledger.ImportParams{})
+			b.fails(err, ledger.OutcomeUnknown)
+		}
+		target.audit()
+		if _, err := target.CopyFrom(t.Context(), source.Ledger, ledger.ImportParams{}); err != nil {
+			target.fails(err, ledger.NotAllowed)
+		}
+		target.same(target.query(`SELECT owner FROM balances`), []string{"demo"})
 	})
 }

@@ -21,7 +21,9 @@ func copyCommand() *cli.Command {
 			"audited, or nothing does; after a copy that was cut off the target is empty, and the same " +
 			"command can be given again.\n\n" +
 			"The source is copied as it is at one moment, and stays as it is. What is written to it later is " +
-			"not in the copy: stop the programs that write before you move for good.",
+			"not in the copy: stop the programs that write before you move for good.\n\n" +
+			"If it ends with OUTCOME_UNKNOWN (exit 9), the connection broke at the very end. Audit the target: " +
+			"if it holds owners, the copy is there; if not, give the same command again.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "from", Usage: "the `DATABASE` to copy: a file or postgres://..."},
 			&cli.StringFlag{Name: "to", Usage: "the `DATABASE` to fill: a file or postgres://..."},
