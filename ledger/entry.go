@@ -39,7 +39,11 @@ type EntryFilter struct {
 	Limit int    // 1 to PageMax
 }
 
-// Entries lists the journal. Errors: INVALID; NOT_FOUND for an unknown owner, job or After.
+// Entries lists the journal. The pages of all owners are for reading what is there, not for following what
+// comes: where several write at once, an entry can be committed after another with a higher id, and who
+// asks for what comes after that one never sees it. One owner's journal has no such gaps.
+//
+// Errors: INVALID; NOT_FOUND for an unknown owner, job or After.
 func (l *Ledger) Entries(ctx context.Context, f EntryFilter) ([]Entry, error) {
 	if err := checkPage(f.Limit); err != nil {
 		return nil, err

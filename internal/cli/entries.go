@@ -16,7 +16,9 @@ func entriesCommand() *cli.Command {
 		UsageText: "jobledger entries --owner alice\njobledger entries --job j1",
 		Usage:     "list the journal",
 		Description: "With --owner, each line has the owner's balance after it. " +
-			"The --json form has every line's id, key, reason and postings too.",
+			"The --json form has every line's id, key, reason and postings too.\n\n" +
+			"Without --owner or --job, --after is for paging through what is there, not for following what comes: " +
+			"a line can be committed after another with a higher id. To follow, ask for one owner's.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "owner", Usage: "only this `OWNER`'s"},
 			&cli.StringFlag{Name: "job", Usage: "only the `JOB`'s"},
