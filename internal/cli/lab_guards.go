@@ -64,6 +64,7 @@ func printGuards(w io.Writer, r *guards.Result) {
 		t.AppendRow([]any{g.Guard, g.BrokenBy, broken})
 	}
 	printTable(w, t)
+	fmt.Fprintf(w, "\nWhere other guards stop the same mistake, they are away as well: see --guard NAME.\n")
 }
 
 // printGuard tells all that is known of one guard.
@@ -80,7 +81,11 @@ func printGuard(w io.Writer, g *guards.Removal) {
 	case !g.Caught:
 		fmt.Fprint(w, "\nIt holds, and without it NOTHING breaks:\n")
 	default:
-		fmt.Fprintf(w, "\nIt holds. Without it this invariant breaks: %s.\n", g.Invariant)
+		fmt.Fprint(w, "\nAlone it holds: the credits are right.\n")
+		for _, line := range g.Answers {
+			fmt.Fprintf(w, "  %s\n", printable(line))
+		}
+		fmt.Fprintf(w, "\nWithout it this invariant breaks: %s.\n", g.Invariant)
 	}
 	for _, line := range g.Detail {
 		fmt.Fprintf(w, "  %s\n", printable(line))

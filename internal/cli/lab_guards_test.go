@@ -12,7 +12,7 @@ import (
 func TestLabGuards(t *testing.T) {
 	stdout, stderr, exit := run(t, "", "lab guards --guard commit-error-check")
 	for _, want := range []string{
-		"commit-error-check: A COMMIT that failed is never a success.\n", "\nIt holds. Without it",
+		"commit-error-check: A COMMIT that failed is never a success.\n", "\nWithout it this invariant breaks: nothing acknowledged is lost.\n",
 		"the observer was told that it had won, and the job is pending\n",
 		"\nWith all guards in place: 1 scene played, nothing breaks.\n",
 	} {
@@ -22,7 +22,7 @@ func TestLabGuards(t *testing.T) {
 	}
 	stdout, _, exit = run(t, "", "lab guards")
 	lines := strings.Split(stdout, "\n")
-	if exit != 0 || !strings.HasPrefix(lines[0], "GUARD  ") || len(lines) != 17 {
+	if exit != 0 || !strings.HasPrefix(lines[0], "GUARD  ") || len(lines) != 19 {
 		t.Errorf("exit %d\n%s", exit, stdout)
 	}
 	for _, line := range lines {

@@ -28,6 +28,7 @@ type Removal struct {
 	BrokenBy  string   `json:"broken_by"` // what was played
 	Invariant string   `json:"invariant"` // what broke
 	Held      bool     `json:"held"`      // alone, the guard held
+	Answers   []string `json:"answers"`   // how it held: what others were answered that was no success
 	Caught    bool     `json:"caught"`    // without it, the invariant broke
 	Detail    []string `json:"detail"`    // what was seen without it; or, if it did not hold, with it
 }
@@ -90,12 +91,12 @@ func (r *Result) chosen(name string) (list []*Guard, err error) {
 	list = find(Names()...)
 	if name != "" {
 		if list = find(name); len(list) == 0 {
-			return nil, invalid("there is no guard %q; there are %s", name, strings.Join(Names(), ", "))
+			return nil, invalid("there is no guard %q: there are %s", name, strings.Join(Names(), ", "))
 		}
 	}
 	list = slices.DeleteFunc(list, func(g *Guard) bool { return !slices.Contains(g.Engines, r.Engine) })
 	if len(list) == 0 {
-		return nil, invalid("%s has no guard %q", r.Engine, name)
+		return nil, invalid("%s has no guard %q: it is of the other engine", r.Engine, name)
 	}
 	return list, nil
 }
@@ -132,7 +133,7 @@ func (r *Result) remove(g *Guard, play player) error {
 	}
 	row.Held = len(with.money) == 0 && (g.refuses || len(with.answers) == 0)
 	row.Caught = len(without.money) > 0
-	row.Detail = sorted(without.money, without.answers)
+	row.Answers, row.Detail = sorted(with.answers), sorted(without.money, without.answers)
 	if !row.Held {
 		row.Detail = sorted(with.money, with.answers)
 	}
@@ -171,7 +172,9 @@ func play(ctx context.Context, server string, s *scene, without []*Guard) (*stag
 	if err != nil {
 		return nil, err
 	}
-	err = s.play(ctx, on)
+	if err = s.play(ctx, on); ctx.Err() != nil {
+		err = fmt.Errorf("the lab was stopped before its end: %w", ctx.Err())
+	}
 	if closed := on.close(); err == nil {
 		err = closed
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -30,12 +31,16 @@ type tampering struct {
 	change
 	spoil atomic.Bool // makes the next COMMIT fail
 
+	// After a query with this text two programs wait for each other, a moment at most.
+	meetAfter string
+	met       chan struct{}
+
 	mutex sync.Mutex
 	found map[string]bool // the patterns that found something
 }
 
 func newTampering(changes ...change) *tampering {
-	t := &tampering{found: make(map[string]bool)}
+	t := &tampering{found: make(map[string]bool), met: make(chan struct{})}
 	for _, c := range changes {
 		t.texts = append(t.texts, c.texts...)
 		t.rows = t.rows || c.rows
@@ -71,6 +76,21 @@ func (c *conn) rewrite(query string) string {
 	return query
 }
 
+// meetMax is how long a program waits for another one to come as far. If the guards work, none can.
+const meetMax = 20 * time.Millisecond
+
+// meet lets two programs go on together, if this query is where they meet.
+func (c *conn) meet(query string) {
+	if !c.playing || c.t.meetAfter == "" || !strings.Contains(query, c.t.meetAfter) {
+		return
+	}
+	select {
+	case c.t.met <- struct{}{}:
+	case <-c.t.met:
+	case <-time.After(meetMax):
+	}
+}
+
 // around wraps the connections of a program of the scene, or of those before and after it.
 func (t *tampering) around(playing bool) func(driver.Conn) driver.Conn {
 	return func(c driver.Conn) driver.Conn { return &conn{c, t, playing} }
@@ -101,7 +121,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	if err != nil {
 		return nil, err
 	}
-	return &stmt{s, c.adds(query)}, nil
+	return &stmt{s, c, query}, nil
 }
 
 // ExecContext runs a statement, tampered with.
@@ -119,7 +139,9 @@ func (c *conn) ExecContext(
 func (c *conn) QueryContext(
 	ctx context.Context, query string, args []driver.NamedValue,
 ) (driver.Rows, error) {
-	return c.inner.(driver.QueryerContext).QueryContext(ctx, c.rewrite(query), args)
+	rows, err := c.inner.(driver.QueryerContext).QueryContext(ctx, c.rewrite(query), args)
+	c.meet(query)
+	return rows, err
 }
 
 func (c *conn) exec(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -164,18 +186,21 @@ func (c *conn) Conn() *pgx.Conn { return c.inner.(interface{ Conn() *pgx.Conn })
 // stmt is a statement that was tampered with.
 type stmt struct {
 	driver.Stmt
-	least int64 // rows that it says it changed, at least
+	conn  *conn
+	query string // as the program said it
 }
 
 // ExecContext runs it.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	r, err := s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
-	return changed(r, s.least), err
+	return changed(r, s.conn.adds(s.query)), err
 }
 
 // QueryContext runs it.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+	s.conn.meet(s.query)
+	return rows, err
 }
 
 // adds is how many rows a statement says it changed, whatever it did.
