@@ -36,7 +36,7 @@ func TestLeavingWhileLocked(t *testing.T) {
 
 func TestLeavingWithoutAServer(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
-		if !dbtest.NeedPostgres(t) {
+		if !dbtest.NeedCluster(t) {
 			return
 		}
 		c := dbtest.StartCluster(t)

@@ -2,9 +2,12 @@ package ledger_test
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 
+	"jobledger/db"
 	"jobledger/db/dbtest"
 	"jobledger/ledger"
 )
@@ -71,6 +74,32 @@ func BenchmarkEngines(b *testing.B) {
 			}
 		}
 	}
+}
+
+// A settlement that moves the credits of one lot by one entry has as many round trips to a server as the
+// README says.
+func TestRoundTripsOfASettlement(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		trips := 0
+		b := &workbench{T: t, dsn: dsn}
+		b.Ledger = b.open(ledger.Options{Intercept: func(when db.When, _ string) error {
+			if when == db.Before {
+				trips++
+			}
+			return nil
+		}})
+		b.give("g", 7)
+		b.ok(b.create("j", 7, ledger.ModeHold))
+		trips = 0
+		b.settle("won completed 0 7", "j", ledger.Completed)
+		if want := fmt.Sprintf("at least %d round trips", trips); !strings.Contains(string(readme), want) {
+			t.Errorf("the README does not say: %s", want)
+		}
+	})
 }
 
 // prepareBench makes the jobs to settle, spread over owners.

@@ -64,7 +64,7 @@ func printGuards(w io.Writer, r *guards.Result) {
 		t.AppendRow([]any{g.Guard, g.BrokenBy, broken})
 	}
 	printTable(w, t)
-	fmt.Fprintf(w, "\nWhere other guards stop the same mistake, they are away as well: see --guard NAME.\n")
+	fmt.Fprintf(w, "\nOthers that stop the same mistake are away as well: --guard NAME names them.\n")
 }
 
 // printGuard tells all that is known of one guard.
