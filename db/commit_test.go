@@ -14,7 +14,7 @@ import (
 // A COMMIT that was told to wait no longer for its standby is not acknowledged: it is there now, and
 // would be gone with this server.
 func TestCommitWithoutItsStandby(t *testing.T) {
-	if !dbtest.NeedPostgres(t) {
+	if !dbtest.NeedCluster(t) {
 		return
 	}
 	c := dbtest.StartCluster(t, "synchronous_standby_names=nobody", "synchronous_commit=local")

@@ -12,7 +12,8 @@ import (
 func TestLabGuards(t *testing.T) {
 	stdout, stderr, exit := run(t, "", "lab guards --guard commit-error-check")
 	for _, want := range []string{
-		"commit-error-check: A COMMIT that failed is never a success.\n", "\nWithout it this invariant breaks: nothing acknowledged is lost.\n",
+		"commit-error-check: A COMMIT that failed is never a success.\n",
+		"\nWithout it this invariant breaks: nothing acknowledged is lost.\n",
 		"the observer was told that it had won, and the job is pending\n",
 		"\nWith all guards in place: 1 scene played, nothing breaks.\n",
 	} {

@@ -120,7 +120,7 @@ func TestPlaces(t *testing.T) {
 var places = map[string]string{
 	"ledger.claim.take":     "\nfunc (c *claim) take(",
 	"trigger jobs_end_once": "\nCREATE TRIGGER jobs_end_once\n",
-	"entries.event_key":     "\nCREATE TABLE entries (\n  id              TEXT    NOT NULL PRIMARY KEY,\n  event_key ",
+	"entries.event_key":     ",\n  event_key       TEXT    NOT NULL UNIQUE,\n",
 	"events.id":             "\nCREATE TABLE events (\n  id ",
 	"ledger.lockAccount":    "\nfunc lockAccount(",
 	"entries (owner, seq)":  "\n  UNIQUE (owner, seq)\n",
