@@ -1,11 +1,11 @@
 package timeline
 
-import (
-	"strconv"
-	"strings"
-)
+import "strconv"
 
-const chartHeight = 88
+const (
+	chartHeight = 92
+	underPlot   = 12 // below the lowest value, so that its verdict does not lie on the rule
+)
 
 // name is what the number is called; empty: there is none.
 func (n *Series) name() string {
@@ -62,11 +62,14 @@ func (n *Series) ending() string {
 	if len(n.Points) == 0 {
 		return ""
 	}
-	var texts []string
-	for _, v := range n.verdicts() {
-		texts = append(texts, v.text)
+	text := n.name() + " at the end: " + decimal(n.final())
+	switch {
+	case n.Want == nil:
+		return text
+	case *n.Want == n.final():
+		return text + " (right)"
 	}
-	return n.name() + " at the end: " + strings.Join(texts, ", ")
+	return text + " (wrong; right is " + decimal(*n.Want) + ")"
 }
 
 // placeChart places the number's line from y on, and gives the y below it.
@@ -77,7 +80,7 @@ func (s *scene) placeChart(y int) int {
 	}
 	s.edges = append(s.edges, y)
 	s.add(faceName, padding, y+(chartHeight-faceName.height())/2, shortName(n.name()))
-	height := n.scale(y+faceCode.height()+gap, y+chartHeight-gap)
+	height := n.scale(y+faceCode.height()+gap, y+chartHeight-underPlot)
 	if n.Want != nil {
 		s.want = height(*n.Want)
 	}

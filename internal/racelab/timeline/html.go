@@ -17,7 +17,8 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 <style>
 body{margin:0 auto;padding:24px;max-width:1200px;background:var(--paper);color:var(--ink);
 font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-figure{margin:0 0 24px;overflow-x:auto}
+figure{margin:0 0 24px}
+figure svg{max-width:100%;height:auto}
 table{border-collapse:collapse;
 font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 caption{text-align:left;padding:8px 0;font-weight:600}

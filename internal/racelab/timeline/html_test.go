@@ -42,6 +42,9 @@ func TestPageHasThePictureAndATable(t *testing.T) {
 		!strings.Contains(page, "<title>"+line.Title+"</title>") {
 		t.Errorf("the picture, its end or its title is not in\n%s", page)
 	}
+	if !strings.Contains(page, "\nfigure svg{max-width:100%;height:auto}\n") {
+		t.Error("a picture that is wider than the page does not shrink to it")
+	}
 	for i, want := range map[int][]string{
 		0: {"step", "actor", "what", "held"},
 		1: {"0", "", "", "0"},

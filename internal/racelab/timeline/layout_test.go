@@ -143,8 +143,8 @@ func TestNumberGoesWhereItShould(t *testing.T) {
 		want   *int64
 		ending string
 	}{
-		{new(int64(410)), "held at the end: wrong: 205, right: 410"},
-		{new(int64(205)), "held at the end: right: 205"},
+		{new(int64(410)), "held at the end: 205 (wrong; right is 410)"},
+		{new(int64(205)), "held at the end: 205 (right)"},
 		{nil, "held at the end: 205"},
 	} {
 		line.Number.Want = c.want
@@ -152,6 +152,22 @@ func TestNumberGoesWhereItShould(t *testing.T) {
 			t.Errorf("%q, want %q in %q", got, c.ending, line.description())
 		}
 	}
+}
+
+// What is said of the lowest value stands above the rule under the chart, and not on it.
+func TestVerdictIsAboveTheRule(t *testing.T) {
+	line := lostUpdate()
+	line.Number.Points[1].Value = -7
+	s := line.layout()
+	for _, l := range s.labels {
+		if l.text == "wrong: -7" {
+			if l.bottom()+2 > s.plot.bottom() || l.y > s.number[0].y {
+				t.Errorf("%q at %v, the line at %v, the rule at %d", l.text, l.box, s.number[0], s.plot.bottom())
+			}
+			return
+		}
+	}
+	t.Errorf("no verdict in %v", s.labels)
 }
 
 func TestCrashEndsALine(t *testing.T) {

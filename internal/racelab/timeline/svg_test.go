@@ -116,7 +116,7 @@ func TestPictureTellsWhatItIs(t *testing.T) {
 	}
 	names := strings.Fields(root.attr("aria-labelledby"))
 	if root.attr("role") != "img" || len(names) != 2 || ids[names[0]] != line.Title ||
-		ids[names[1]] != line.Description+" held at the end: wrong: 205, right: 410" {
+		ids[names[1]] != line.Description+" held at the end: 205 (wrong; right is 410)" {
 		t.Errorf("role %q, labelled by %q of %q", root.attr("role"), names, ids)
 	}
 	var texts []string
