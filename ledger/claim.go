@@ -87,7 +87,8 @@ WHERE id = ? AND `
 // claimedColumns are those that the claim did not write itself.
 const claimedColumns = `owner, cost, mode, attempt, submission, settled_cost, deadline, metadata, created_at`
 
-// take tries to claim the job and, if it won, fills in job.
+// take tries to claim the job and, if it won, fills in job. The gate is claimQuery: only a job that is still
+// open passes, and only at the report's attempt.
 func (c *claim) take(tx *db.Tx, job *Job, r *Report) (won bool, err error) {
 	lowest, highest := c.attempts(r)
 	args := []any{

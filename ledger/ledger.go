@@ -62,8 +62,8 @@ func Name(dsn string) string { return db.Name(dsn) }
 // SchemaVersion is the version of the tables that this program works with.
 func SchemaVersion() int { return db.SchemaVersion() }
 
-// write runs one operation in a write transaction and gives its result, or a coded error and
-// nothing.
+// write runs one operation in a write transaction, which on SQLite begins with BEGIN IMMEDIATE, and gives
+// its result, or a coded error and nothing.
 func write[T any](ctx context.Context, l *Ledger, operation func(*db.Tx) (T, error)) (T, error) {
 	var result T
 	err := l.db.Write(ctx, func(tx *db.Tx) (err error) {
