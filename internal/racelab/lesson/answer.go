@@ -10,7 +10,7 @@ import (
 )
 
 // accept takes the answer to a statement that did what it says.
-func (p *player) accept(a *actor, s step, given answer) error {
+func (p *player) accept(ctx context.Context, a *actor, s step, given answer) error {
 	switch s.verb {
 	case begins:
 		a.session.open = true
@@ -18,6 +18,7 @@ func (p *player) accept(a *actor, s step, given answer) error {
 	case commits:
 		a.session.open = false
 		p.mark(a, timeline.Commit, s.text, s.text)
+		return p.watch(ctx)
 	case rollsBack:
 		a.session.open = false
 		p.mark(a, timeline.Rollback, s.text, s.text)
@@ -31,18 +32,38 @@ func (p *player) accept(a *actor, s step, given answer) error {
 		found := strings.ReplaceAll(strings.Trim(fmt.Sprint(given.row), "[]"), " ", ", ")
 		p.bar(a, timeline.Read, "reads "+found, a.knows.fill(s)+"\n-> "+found)
 	case writes:
-		a.knows["rows"] = given.rows
-		did := a.knows.fill(s) + "\n-> " + a.changed(given.rows)
-		p.bar(a, timeline.Write, short(s.text)+", "+rowsOf(given.rows), did)
+		return p.wrote(ctx, a, s, given.rows)
 	}
 	return nil
 }
 
-// short gives a write's verb and table.
-func short(text string) string {
+// wrote takes the answer to a write. What it changed outside a transaction is committed.
+func (p *player) wrote(ctx context.Context, a *actor, s step, rows int64) error {
+	a.knows["rows"] = rows
+	text := a.knows.fill(s)
+	detail, committed := text+"\n-> "+rowsOf(rows), rows > 0 && !a.session.open
+	if committed {
+		detail += ", committed"
+	}
+	p.bar(a, timeline.Write, p.brief(text, rows), detail)
+	if !committed {
+		return nil
+	}
+	return p.watch(ctx)
+}
+
+// brief is a write in a few words: what it made of the number that is watched, or its verb and table and
+// how many rows it changed.
+func (p *player) brief(text string, rows int64) string {
+	set, _, _ := strings.Cut(text, "\nWHERE ")
+	column := p.record.Number.Name + " = "
+	if _, value, found := strings.Cut(set, " "+column); found && rows > 0 {
+		value, _, _ = strings.Cut(value, ",")
+		return column + value
+	}
 	words := strings.Fields(text)
 	table := slices.IndexFunc(words[1:], func(w string) bool { return w != "INTO" })
-	return words[0] + " " + words[1+table]
+	return words[0] + " " + words[1+table] + ", " + rowsOf(rows)
 }
 
 func rowsOf(n int64) string {
@@ -50,14 +71,6 @@ func rowsOf(n int64) string {
 		return "1 row"
 	}
 	return fmt.Sprintf("%d rows", n)
-}
-
-// changed tells what a write did, and whether it is committed with that.
-func (a *actor) changed(rows int64) string {
-	if !a.session.open && rows > 0 {
-		return rowsOf(rows) + ", committed"
-	}
-	return rowsOf(rows)
 }
 
 // refuse takes the answer no. Errors that are none stop the lesson.

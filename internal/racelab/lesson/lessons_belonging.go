@@ -27,8 +27,8 @@ gen-b UPDATE lots SET held = held - 205, used = used + 205 WHERE held >= 205
 gen-a UPDATE lots SET held = held - 205, available = available + 205 WHERE held >= 205
   AND id = (SELECT lot_id FROM postings WHERE job_id = 'gen-a')`,
 		Questions: []Question{
-			{"available", `SELECT SUM(available) FROM lots`, 205},
 			{"held", `SELECT SUM(held) FROM lots`, 0},
+			{"available", `SELECT SUM(available) FROM lots`, 205},
 			{"used", `SELECT SUM(used) FROM lots`, 205},
 		},
 		Guard: "A job consumes and releases the postings of its own hold, and never just something that its " +
@@ -68,7 +68,7 @@ attempt-2 COMMIT`,
 		Questions: usedAndReturned,
 		Guard: "The UPDATE that ends a job names the attempt that the report is about: what is about another " +
 			"one is stale, and moves nothing.",
-		Function: "ledger.claim.attempts",
+		Function: "ledger.claim.take",
 	},
 	{
 		Name:  "timeout-refund",

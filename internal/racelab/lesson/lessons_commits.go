@@ -49,8 +49,7 @@ poll COMMIT`,
 callback UPDATE balances SET available = available + 7 WHERE owner = 'alice'
 callback CRASH
 poll UPDATE balances SET available = available + 7 WHERE owner = 'alice'
-poll UPDATE jobs SET status = 'failed' WHERE id = 'j1' AND status = 'processing'
-poll only if rows = 1`,
+poll UPDATE jobs SET status = 'failed' WHERE id = 'j1' AND status = 'processing'`,
 		Fixed: `
 callback BEGIN
 callback UPDATE balances SET available = available + 7 WHERE owner = 'alice'

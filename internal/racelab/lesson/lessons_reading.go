@@ -78,8 +78,7 @@ T2 COMMIT`,
 			{"available", `SELECT available FROM balances`, 0},
 			{"jobs", `SELECT COUNT(*) FROM jobs`, 1},
 		},
-		Guard: "The check stands in the WHERE of the UPDATE that takes the credits, and 0 rows mean that there " +
-			"are too few.",
+		Guard:    "The check stands in the WHERE of the UPDATE that takes the credits, and 0 rows stop it.",
 		Function: "ledger.updateLot",
 	},
 	{

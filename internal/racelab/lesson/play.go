@@ -1,7 +1,6 @@
 package lesson
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -93,7 +92,6 @@ func (p *player) turn(ctx context.Context, a *actor, s step) error {
 		s.text = p.database.engine.begin
 	}
 	p.at++
-	var err error
 	switch s.verb {
 	case sets:
 		a.knows[s.into[0]] = a.knows.of(s.text)
@@ -101,13 +99,13 @@ func (p *player) turn(ctx context.Context, a *actor, s step) error {
 	case says:
 		p.bar(a, timeline.Call, s.text, "says: "+s.text)
 	case checks:
-		err = p.check(ctx, a, s)
+		return p.check(ctx, a, s)
 	case crashes:
-		err = p.crash(ctx, a)
+		return p.crash(ctx, a)
 	default:
-		err = p.ask(ctx, a, s)
+		return p.ask(ctx, a, s)
 	}
-	return cmp.Or(err, p.watch(ctx))
+	return nil
 }
 
 func (p *player) waits(a *actor) bool { return p.waiting != nil && p.waiting.actor == a }
@@ -119,9 +117,6 @@ func (p *player) wake(ctx context.Context) error {
 		return nil
 	}
 	if err := p.ask(ctx, w.actor, w.with); err != nil || p.waits(w.actor) {
-		return err
-	}
-	if err := p.watch(ctx); err != nil {
 		return err
 	}
 	for _, s := range w.later {
@@ -151,7 +146,7 @@ func (p *player) ask(ctx context.Context, a *actor, s step) error {
 		p.waiting = nil
 	}
 	if err == nil {
-		err = p.accept(a, s, answer)
+		err = p.accept(ctx, a, s, answer)
 	} else {
 		err = p.refuse(ctx, a, s, err)
 	}
@@ -171,15 +166,14 @@ func (p *player) mark(a *actor, k timeline.Kind, label, detail string) {
 
 func (p *player) event(e timeline.Event) { p.record.Events = append(p.record.Events, e) }
 
-// watch notes the number that the lesson is about, if it has changed.
+// watch notes the number that the lesson is about: at the beginning, and at every commit, since one that
+// leaves the number as it was may be what the lesson shows.
 func (p *player) watch(ctx context.Context) error {
 	n, err := p.database.observer.number(ctx, p.watched)
 	if err != nil {
 		return err
 	}
 	points := &p.record.Number.Points
-	if len(*points) == 0 || (*points)[len(*points)-1].Value != n {
-		*points = append(*points, timeline.Point{At: p.at, Value: n})
-	}
+	*points = append(*points, timeline.Point{At: p.at, Value: n})
 	return nil
 }

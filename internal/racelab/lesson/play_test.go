@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"jobledger/internal/racelab/timeline"
 )
 
 // scene is a script on a table of one number, which is to be 0 at first and want in the end.
@@ -147,7 +149,8 @@ func TestScenes(t *testing.T) {
 	})
 }
 
-// TestWatchedNumber: the points are where the committed number changed.
+// TestWatchedNumber: the points are where something was committed, also where it left the number as it was;
+// and what writes the number is labelled with what it wrote.
 func TestWatchedNumber(t *testing.T) {
 	each(t, func(t *testing.T, s *stage) {
 		r := s.play(t, scene(4, "A", `
@@ -155,10 +158,23 @@ A BEGIN
 A UPDATE n SET x = 3
 A COMMIT
 A UPDATE n SET x = 3
-A UPDATE n SET x = 4`), true)
-		const want = "[{0 0} {3 3} {5 4}]"
+A UPDATE n SET x = 9 WHERE x = 8
+A seen = SELECT x FROM n
+A UPDATE n SET x = :seen + 1
+A INSERT INTO keys VALUES ('k')`), true)
+		const want = "[{0 0} {3 3} {4 3} {7 4} {8 4}]"
 		if got := fmt.Sprint(r.Timeline.Number.Points); got != want || *r.Timeline.Number.Want != 4 {
 			t.Errorf("got %s of %d, want %s", got, *r.Timeline.Number.Want, want)
+		}
+		var labels []string
+		for _, e := range r.Timeline.Events {
+			if e.Kind == timeline.Write {
+				labels = append(labels, e.Label)
+			}
+		}
+		const wrote = "x = 3; x = 3; UPDATE n, 0 rows; x = 3 + 1; INSERT keys, 1 row"
+		if got := strings.Join(labels, "; "); got != wrote {
+			t.Errorf("got %s, want %s", got, wrote)
 		}
 	})
 }
