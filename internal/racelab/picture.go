@@ -146,6 +146,7 @@ func (g group) events(lane int, first int64) []timeline.Event {
 	won, lost, told := g.story()
 	bar := timeline.Event{Lane: lane, Start: g[0].Began - first, Kind: timeline.Call, Label: lost, Detail: told}
 	bar.End = max(bar.Start+1, g[len(g)-1].end()-first)
+	bar.Detail += fmt.Sprintf(", until %d.%03d ms", bar.End/1000, bar.End%1000)
 	list := []timeline.Event{bar}
 	mark := func(at int64, kind timeline.Kind, label, detail string) {
 		at -= first
@@ -158,7 +159,7 @@ func (g group) events(lane int, first int64) []timeline.Event {
 			mark(g[i].Began+after, timeline.Retry, "BUSY", "the answer was BUSY; tried again")
 		}
 		if i == last {
-			mark(g[i].end(), timeline.Commit, won, g[i].story())
+			mark(g[i].end(), timeline.Commit, won, "job "+g[i].Job+", its answer: "+g[i].answer())
 		}
 	}
 	return list
@@ -203,9 +204,13 @@ func counted(n int, word string) string {
 
 // story tells what a notification said and what it was told.
 func (s *shot) story() string {
-	text := fmt.Sprintf("job %s, said %s: ", s.Job, s.Reported)
+	return fmt.Sprintf("job %s, said %s: %s", s.Job, s.Reported, s.answer())
+}
+
+// answer tells what a notification was told.
+func (s *shot) answer() string {
 	if s.Won {
-		return text + fmt.Sprintf("won, returned %d, consumed %d", s.Returned, s.Consumed)
+		return fmt.Sprintf("won, returned %d, consumed %d", s.Returned, s.Consumed)
 	}
-	return text + "lost, the job had ended " + string(s.Outcome)
+	return "lost, the job had ended " + string(s.Outcome)
 }

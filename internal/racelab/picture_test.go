@@ -125,9 +125,16 @@ func TestShortNotificationsShareABar(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	const story = "3 notifications, one after the other: 2 won, 1 lost"
-	if detail := r.Timeline("", "").Events[0].Detail; detail != story {
-		t.Errorf("the shared bar says %q, want %q", detail, story)
+	for i, want := range []string{
+		0: "3 notifications, one after the other: 2 won, 1 lost, until 0.030 ms",
+		1: "job j, its answer: won, returned 0, consumed 0",
+		5: "job j, said failed: won, returned 0, consumed 0, until 1.040 ms",
+		6: "job j, its answer: won, returned 0, consumed 0",
+		7: "job j, said failed: lost, the job had ended failed, until 4.800 ms",
+	} {
+		if detail := r.Timeline("", "").Events[i].Detail; want != "" && detail != want {
+			t.Errorf("event %d says %q, want %q", i, detail, want)
+		}
 	}
 }
 

@@ -97,6 +97,8 @@ func (s *scene) placeEvent(e *placed, middle int) {
 		}
 	case e.lasts():
 		e.box.w = max(2, s.ruler.x(e.End)-e.box.x-1) // a pixel apart from the next
+	case s.timeline.Unit == Micros && e.Kind == Commit:
+		e.box.x -= glyph + 1 // inside the bar that ends with it
 	case s.timeline.Unit == Micros:
 		e.box.x -= glyph / 2
 	}

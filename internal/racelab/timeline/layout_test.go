@@ -101,6 +101,17 @@ func TestLongLabelsAreShortened(t *testing.T) {
 	}
 }
 
+// A commit by the clock is the end of its bar, and stands inside it.
+func TestCommitIsInsideItsBar(t *testing.T) {
+	line := racing(1, 1, 90_000)
+	line.Events[1].Kind = Commit
+	figures := line.layout().figures
+	bar, mark := figures[0], figures[1]
+	if bar.kind != Call || mark.kind != Commit || mark.right() != bar.right() || mark.x < bar.x {
+		t.Errorf("a %s at %v, a %s at %v", bar.kind, bar.box, mark.kind, mark.box)
+	}
+}
+
 // What a crowded lane cannot show is in the tooltips: nothing is left out.
 func TestTooltipsTellEverything(t *testing.T) {
 	for name, line := range samples() {
