@@ -88,7 +88,7 @@ func runLesson(c *cli.Context) error {
 		if hint == "" {
 			hint = ": see " + programName + " lab list"
 		}
-		return usage("lesson", "lesson: there is none of the name %q%s", name, hint)
+		return usage("lesson", "there is no lesson %q%s", name, hint)
 	}
 	if err := checkPictures(c); err != nil {
 		return err

@@ -18,7 +18,7 @@ func labCheckCommand() *cli.Command {
 		ArgsUsage: "COMMAND...",
 		UsageText: "jobledger lab check -- python3 my_ledger.py\n" +
 			"jobledger lab check --only failures-race,restart -- python3 my_ledger.py",
-		Usage: "check someone else's ledger",
+		Usage: "check somebody else's ledger",
 		Description: "COMMAND is a program that keeps a ledger of its own and answers requests, one line each, " +
 			"on stdin and stdout: docs/conformance.md has the protocol. Every scenario starts it several times on " +
 			"a directory of its own, named by $" + kit.DirVariable + "; some race its processes, some kill them. " +

@@ -111,8 +111,8 @@ func TestLabRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"lab":                       `^jobledger: lab needs a command: list, run`,
 		"lab run":                   `^jobledger: missing argument LESSON`,
-		"lab run lost-updat":        `there is none of the name "lost-updat": did you mean lost-update\?$`,
-		"lab run lost":              `there is none of the name "lost": see jobledger lab list$`,
+		"lab run lost-updat":        `^jobledger: there is no lesson "lost-updat": did you mean lost-update\?$`,
+		"lab run lost":              `^jobledger: there is no lesson "lost": see jobledger lab list$`,
 		"lab run lost-update twice": `too many arguments`,
 		"lab list --fixed":          `unknown flag --fixed for lab list`,
 		"lab run lost-update --svg " + filepath.Join(picture, "x"): `^jobledger: svg: `,

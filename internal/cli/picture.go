@@ -30,8 +30,10 @@ func pictureFlags() (flags []cli.Flag) {
 	return flags
 }
 
-// checkPictures finds files that cannot be written, before there is anything to draw.
+// checkPictures finds files that cannot be written, or would be written twice, before there is anything
+// to draw.
 func checkPictures(c *cli.Context) error {
+	takenBy := make(map[string]string)
 	for _, p := range pictures {
 		if !c.IsSet(p.flag) {
 			continue
@@ -44,8 +46,27 @@ func checkPictures(c *cli.Context) error {
 		if file, err := os.Stat(name); err == nil && file.IsDir() {
 			return usage(p.flag, "%s: %q is a folder", p.flag, name)
 		}
+		path, err := filepath.Abs(target(name))
+		if err != nil {
+			return usage(p.flag, "%s: %v", p.flag, err)
+		}
+		if other, taken := takenBy[path]; taken {
+			return usage(p.flag, "%s: %q is the file of --%s too", p.flag, name, other)
+		}
+		takenBy[path] = p.flag
 	}
 	return nil
+}
+
+// target is the file that is written under a name: where links lead, of the file or of its folder.
+func target(name string) string {
+	if path, err := filepath.EvalSymlinks(name); err == nil {
+		return path
+	}
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
+		return filepath.Join(folder, filepath.Base(name))
+	}
+	return name
 }
 
 // pictured tells whether there is anything to draw.
@@ -74,9 +95,7 @@ func draw(c *cli.Context, t *timeline.Timeline) error {
 // content or the new. What is no file, such as a pipe, is written to.
 func replace(name string, content []byte) (err error) {
 	const mode = 0o644
-	if path, err := filepath.EvalSymlinks(name); err == nil {
-		name = path
-	}
+	name = target(name)
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(name, content, mode)
 	}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/xml"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +77,25 @@ func TestPictureThatCannotBeWritten(t *testing.T) {
 		named := strings.HasPrefix(errs, "jobledger: "+c[0]+": ")
 		if exit != 2 || out != "" || !named || strings.Count(errs, "\n") != 1 {
 			t.Errorf("--%s=%s: exit %d: %s%s", c[0], c[1], exit, out, errs)
+		}
+	}
+}
+
+// Two pictures are two files, by whatever names; of one file the second would leave nothing of the first.
+func TestPicturesAreTwoFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	err := errors.Join(os.WriteFile("b", nil, 0o600), os.Symlink("b", "file"), os.Symlink(dir, "folder"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{
+		{"a", "a"}, {"a", "./a"}, {"a", filepath.Join(dir, "a")}, {"b", "file"}, {"folder/a", "a"},
+	} {
+		exit, out, errs := race(t, "--svg", c[0], "--html", c[1])
+		want := fmt.Sprintf("jobledger: html: %q is the file of --svg too\n", c[1])
+		if _, err := os.Stat("a"); exit != 2 || out != "" || errs != want || err == nil {
+			t.Errorf("%q: exit %d: %s%s", c, exit, out, errs)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package kit checks someone else's credit ledger: it starts the program, speaks a protocol of lines
+// Package kit checks somebody else's credit ledger: it starts the program, speaks a protocol of lines
 // with it, and plays the scenarios in which such ledgers lose money: races between processes, kills,
 // restarts, repeated and contradicting reports.
 //
