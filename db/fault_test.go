@@ -269,10 +269,7 @@ func TestCancellationStorm(t *testing.T) {
 // storm writes from several callers that leave at random moments, and gives what each was told.
 func storm(t *testing.T, d *db.DB, n int) (told map[string]error) {
 	const callers = 8
-	longest := 2 * time.Millisecond
-	if d.Engine() != "sqlite" {
-		longest *= 10 // each statement goes to a server and back
-	}
+	longest := 3 * pace(t, d, callers, fmt.Sprintf("pace of %d, ", n))
 	told = map[string]error{}
 	var mutex sync.Mutex
 	var wait sync.WaitGroup
@@ -296,6 +293,24 @@ func storm(t *testing.T, d *db.DB, n int) (told map[string]error) {
 	}
 	wait.Wait()
 	return told
+}
+
+// pace is how long a call takes on this machine now, when some callers write marks at the same time.
+func pace(t *testing.T, d *db.DB, callers int, name string) time.Duration {
+	const calls = 10
+	began := time.Now()
+	var wait sync.WaitGroup
+	for c := range callers {
+		wait.Go(func() {
+			for i := range calls {
+				if err := d.Write(t.Context(), mark(fmt.Sprint(name, c, i), nil)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return time.Since(began) / calls
 }
 
 // openReaders makes reads that are all under way at once, and so all connections that there will be.
