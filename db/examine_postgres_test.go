@@ -75,7 +75,7 @@ func TestExamineSickServer(t *testing.T) {
 		"max_connections=14", "max_wal_senders=1", "synchronous_standby_names=nobody").Database(t)
 	wantFinding(t, dsn, "crash-safety", db.Problem, "fsync is off")
 	wantFinding(t, dsn, "synchronous-commit", db.Warning, "local, by the server's configuration")
-	wantFinding(t, dsn, "connections", db.Warning, "by max_connections 10 are left, and each")
+	wantFinding(t, dsn, "connections", db.Warning, " are left, and each process takes up to 12")
 	wantFinding(t, dsn, "standbys", db.Fine, "none")
 	dsn += "&synchronous_commit=on"
 	wantFinding(t, dsn, "standbys", db.Problem, "waits for a standby (nobody), and none is there")
