@@ -145,7 +145,8 @@ func (s *sweeping) lock() error {
 	return nil
 }
 
-// timeOut settles a due job by a claim of its own, which decides again.
+// timeOut settles a due job by a claim of its own, bySweep, which takes no job that was submitted: what
+// was found due may have changed, and the claim decides again.
 func (s *sweeping) timeOut(job string) error {
 	r := Report{Job: job, Outcome: TimedOut, Source: Sweeper, Reason: "past its deadline, never submitted"}
 	settled, _, err := settle(s.tx, bySweep, r)

@@ -105,7 +105,7 @@ callback COMMIT`,
 		Questions: usedAndReturned,
 		Guard: "The sweep ends only jobs that were never submitted: what a provider may have waits for a report, " +
 			"or for a person.",
-		Function: "ledger.sweeping.timeOutDue",
+		Function: "ledger.sweeping.timeOut",
 	},
 }
 
