@@ -93,7 +93,7 @@ func (l *Ledger) Uncertain(
 // CheckEvidence refuses a text that is empty, longer than 1024 bytes, or not UTF-8 without NUL.
 func CheckEvidence(field, text string) error {
 	if text == "" {
-		return invalid(field, "is empty; without it nobody can check this later")
+		return InvalidField(field, "is empty; without it nobody can check this later")
 	}
 	return checkText(field, text)
 }
@@ -103,7 +103,7 @@ func (l *Ledger) answer(ctx context.Context, a answer) (AnswerResult, error) {
 		return AnswerResult{}, err
 	}
 	if a.operator == "" && a.attempt < 1 {
-		return AnswerResult{}, invalid("attempt", "%d is out of range; it takes 1 or more", a.attempt)
+		return AnswerResult{}, InvalidField("attempt", "%d is out of range; it takes 1 or more", a.attempt)
 	}
 	return write(ctx, l, func(tx *db.Tx) (AnswerResult, error) {
 		run := a // which notes what it finds; the operation may run again
@@ -231,7 +231,7 @@ func (a *answer) checkContent(on *Attempt, same bool) error {
 		upstream = *on.UpstreamID
 	}
 	if !same && on.Provider == "" && a.provider == "" && a.submission == SubmissionAccepted {
-		return invalid("provider", "is not on file for attempt %d of job %q: name it", on.Attempt, on.Job)
+		return InvalidField("provider", "is not on file for attempt %d of job %q: name it", on.Attempt, on.Job)
 	}
 	text := "evidence"
 	if a.submission == SubmissionUncertain {

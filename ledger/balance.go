@@ -16,7 +16,7 @@ type BalanceParams struct {
 // Balance shows where an owner's credits are. Errors: INVALID; NOT_FOUND.
 func (l *Ledger) Balance(ctx context.Context, p BalanceParams) (Balance, error) {
 	if p.Lots && p.At.given {
-		return Balance{}, invalid("lots", "are shown as they are now; leave out the time")
+		return Balance{}, InvalidField("lots", "are shown as they are now; leave out the time")
 	}
 	if err := firstError(CheckID("owner", p.Owner), p.At.checkPast("at")); err != nil {
 		return Balance{}, err

@@ -129,7 +129,7 @@ func (r *Report) cost() int64 {
 // refusal refuses it, but the report is kept.
 func (c *claim) judge(tx *db.Tx, job *Job, r *Report) (verdict Verdict, refusal, err error) {
 	if r.cost() > job.Cost {
-		return "", nil, invalid("cost", "%d is more than the job's cost, %d", r.cost(), job.Cost)
+		return "", nil, InvalidField("cost", "%d is more than the job's cost, %d", r.cost(), job.Cost)
 	}
 	if lowest, highest := c.attempts(r); job.Attempt < lowest || job.Attempt > highest {
 		return Stale, staleAttempt(job, r), nil

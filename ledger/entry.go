@@ -53,7 +53,7 @@ func (l *Ledger) Entries(ctx context.Context, f EntryFilter) ([]Entry, error) {
 
 func checkPage(limit int) error {
 	if limit < 1 || limit > PageMax {
-		return invalid("limit", "%d is out of range; it takes 1 to %d", limit, PageMax)
+		return InvalidField("limit", "%d is out of range; it takes 1 to %d", limit, PageMax)
 	}
 	return nil
 }

@@ -94,7 +94,8 @@ func fail(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-func invalid(field, format string, args ...any) *Error {
+// InvalidField is the refusal of what a field holds: INVALID, and a message that begins with the field.
+func InvalidField(field, format string, args ...any) *Error {
 	return &Error{Code: Invalid, Field: field, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 

@@ -75,8 +75,7 @@ func lookForDue(tx *db.Tx) (Finding, error) {
 	at := before(tx, sweepWait)
 	_, err := tx.Get(&due, `
 		SELECT (SELECT COUNT(*) FROM lots WHERE available > 0 AND expires_at <= ?) AS lots,
-		       (SELECT COUNT(*) FROM jobs WHERE status IN ('pending', 'processing') AND deadline <= ?
-		                                    AND submission = 'none') AS jobs`, at, at)
+		       (SELECT COUNT(*) FROM jobs WHERE `+dueJob+`) AS jobs`, at, at)
 	if due.Lots+due.Jobs > 0 {
 		return db.Warn("run sweep from time to time, such as every hour",
 			"due for more than %g hours: lots to expire: %d, jobs to time out: %d",

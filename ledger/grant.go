@@ -40,7 +40,7 @@ func (p *GrantParams) check() (err error) {
 		return err
 	}
 	if p.Priority < 0 || p.Priority > AmountMax {
-		return invalid("priority", "%d is out of range; it takes 0 to %d", p.Priority, AmountMax)
+		return InvalidField("priority", "%d is out of range; it takes 0 to %d", p.Priority, AmountMax)
 	}
 	return firstError(
 		CheckID("owner", p.Owner),
@@ -78,7 +78,7 @@ func grant(tx *db.Tx, p GrantParams) (GrantResult, error) {
 		return GrantResult{}, err
 	}
 	if a.balance().Granted()+p.Amount > AmountMax {
-		return GrantResult{}, invalid("amount", "%q would have been granted more than %d credits",
+		return GrantResult{}, InvalidField("amount", "%q would have been granted more than %d credits",
 			p.Owner, AmountMax)
 	}
 	m := movement{kind: KindGrant, key: key, into: []Lot{lot}, reason: p.Reason, metadata: p.Metadata}
@@ -92,10 +92,10 @@ func grant(tx *db.Tx, p GrantParams) (GrantResult, error) {
 // checkTerms refuses a lot that nobody could ever spend.
 func checkTerms(lot *Lot, at Time) error {
 	if lot.lapsed(at) {
-		return invalid("expires", "%s has passed", lot.ExpiresAt)
+		return InvalidField("expires", "%s has passed", lot.ExpiresAt)
 	}
 	if lot.EffectiveAt != nil && lot.lapsed(*lot.EffectiveAt) {
-		return invalid("effective", "%s is not before the expiry, %s", lot.EffectiveAt, lot.ExpiresAt)
+		return InvalidField("effective", "%s is not before the expiry, %s", lot.EffectiveAt, lot.ExpiresAt)
 	}
 	return nil
 }

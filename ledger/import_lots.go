@@ -100,7 +100,7 @@ func (i *importer) openLot(s *shelved) error {
 		metadata: s.BookLot.metadata(),
 	}
 	if a.balance().Granted()+lot.Amount > AmountMax {
-		i.r.Refuse(s.Place, invalid("amount", "the lots of %q come to more than %d", s.Owner, AmountMax))
+		i.r.Refuse(s.Place, InvalidField("amount", "the lots of %q come to more than %d", s.Owner, AmountMax))
 		return nil
 	}
 	if _, err := move(i.tx, a, m); err != nil {

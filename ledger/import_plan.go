@@ -71,7 +71,7 @@ func (j *BookJob) checkEnd(e *ending) error {
 	case e.mode == ModeHold && e.returned > 0:
 		return fail(Inconsistent, "job %q holds its cost, and a part of a hold cannot be returned", j.ID)
 	case j.submission() == SubmissionNone:
-		return invalid("submission", "is none, and the job is %s and was not paid back: it takes unknown, or "+
+		return InvalidField("submission", "is none, and the job is %s and was not paid back: it takes unknown, or "+
 			"rejected with the evidence", j.Status)
 	}
 	return nil
@@ -109,7 +109,7 @@ func (i *importer) plan(o *OwnerBooks) (plan, error) {
 			p.held -= j.Cost
 		}
 		if peak > AmountMax {
-			i.check(j.Place, invalid("cost", "the jobs of %q come to more than %d", o.Owner, AmountMax))
+			i.check(j.Place, InvalidField("cost", "the jobs of %q come to more than %d", o.Owner, AmountMax))
 			out, peak = 0, 0
 		}
 	}
@@ -117,7 +117,7 @@ func (i *importer) plan(o *OwnerBooks) (plan, error) {
 		p.grant = max(peak, o.Balance.Available+out)
 		p.excess = p.grant - (o.Balance.Available + out)
 		if p.grant > AmountMax {
-			i.check(o.Balance.Place, invalid("available", "with the jobs of %q it comes to more than %d",
+			i.check(o.Balance.Place, InvalidField("available", "with the jobs of %q it comes to more than %d",
 				o.Owner, AmountMax))
 		}
 	}

@@ -57,7 +57,7 @@ const (
 // Check refuses a row that no ledger can hold. Errors: INVALID.
 func (l *BookLot) Check() error {
 	if len(l.Ref) > idMax-len(usedPrefix) {
-		return invalid("ref", "has %d bytes; it takes 1 to %d", len(l.Ref), idMax-len(usedPrefix))
+		return InvalidField("ref", "has %d bytes; it takes 1 to %d", len(l.Ref), idMax-len(usedPrefix))
 	}
 	if err := firstError(
 		CheckID("owner", l.Owner), CheckID("ref", l.Ref),
@@ -68,7 +68,7 @@ func (l *BookLot) Check() error {
 		return err
 	}
 	if l.EffectiveAt != nil && (&Lot{ExpiresAt: l.ExpiresAt}).lapsed(*l.EffectiveAt) {
-		return invalid("effective_at", "%s is not before the expiry, %s", l.EffectiveAt, l.ExpiresAt)
+		return InvalidField("effective_at", "%s is not before the expiry, %s", l.EffectiveAt, l.ExpiresAt)
 	}
 	return checkAmount("amount", l.amount())
 }
@@ -119,13 +119,15 @@ func (j *BookJob) Check() error {
 	}
 	switch {
 	case j.SettledCost != nil && (*j.SettledCost < 0 || *j.SettledCost > j.Cost):
-		return invalid("settled_cost", "%d is out of range; it takes 0 to the cost, %d", *j.SettledCost, j.Cost)
+		return InvalidField("settled_cost", "%d is out of range; it takes 0 to the cost, %d",
+			*j.SettledCost, j.Cost)
 	case j.SettledCost != nil && *j.SettledCost > 0 && j.Status != Status(Completed):
-		return invalid("settled_cost", "only a completed job costs something in the end; this one is %s", j.Status)
+		return InvalidField("settled_cost",
+			"only a completed job costs something in the end; this one is %s", j.Status)
 	case j.Submission == SubmissionRejected && j.Evidence == "":
-		return invalid("evidence", "is empty; a rejected submission needs it, or else it is unknown")
+		return InvalidField("evidence", "is empty; a rejected submission needs it, or else it is unknown")
 	case j.Submission == SubmissionNone && j.Provider+j.UpstreamID != "":
-		return invalid("submission", "is none and the job has a provider or an upstream id")
+		return InvalidField("submission", "is none and the job has a provider or an upstream id")
 	}
 	return checkText("evidence with the upstream id", j.evidence())
 }

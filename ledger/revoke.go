@@ -35,7 +35,7 @@ func (l *Ledger) Revoke(ctx context.Context, p RevokeParams) (RevokeResult, erro
 
 func (p *RevokeParams) check() error {
 	if p.Reason == "" {
-		return invalid("reason", "is empty; a revocation needs one")
+		return InvalidField("reason", "is empty; a revocation needs one")
 	}
 	if p.Lot != "" {
 		if err := CheckID("lot", p.Lot); err != nil {

@@ -72,7 +72,7 @@ func (l *Ledger) settleBy(ctx context.Context, c *claim, r Report) (Settlement, 
 
 func (r *Report) check() error {
 	if r.Attempt < 0 || r.Attempt > AmountMax {
-		return invalid("attempt", "%d is out of range", r.Attempt)
+		return InvalidField("attempt", "%d is out of range", r.Attempt)
 	}
 	if r.UpstreamID != "" {
 		if err := CheckID("upstream_id", r.UpstreamID); err != nil {
@@ -80,7 +80,7 @@ func (r *Report) check() error {
 		}
 	}
 	if r.Cost != nil && (*r.Cost < 0 || *r.Cost > AmountMax) {
-		return invalid("cost", "%d is out of range; it takes 0 to %d", *r.Cost, AmountMax)
+		return InvalidField("cost", "%d is out of range; it takes 0 to %d", *r.Cost, AmountMax)
 	}
 	if err := firstError(
 		checkOneOf("outcome", r.Outcome, Outcomes...),
@@ -91,7 +91,7 @@ func (r *Report) check() error {
 		return err
 	}
 	if r.Cost != nil && r.Outcome != Completed {
-		return invalid("cost", "only a completed job has an actual cost")
+		return InvalidField("cost", "only a completed job has an actual cost")
 	}
 	return nil
 }

@@ -25,15 +25,15 @@ const (
 func CheckID(field, id string) error {
 	switch {
 	case id == "":
-		return invalid(field, "is empty; it takes 1 to %d bytes", idMax)
+		return InvalidField(field, "is empty; it takes 1 to %d bytes", idMax)
 	case len(id) > idMax:
-		return invalid(field, "has %d bytes; it takes 1 to %d", len(id), idMax)
+		return InvalidField(field, "has %d bytes; it takes 1 to %d", len(id), idMax)
 	case !utf8.ValidString(id):
-		return invalid(field, "is not valid UTF-8")
+		return InvalidField(field, "is not valid UTF-8")
 	case strings.ContainsFunc(id, unicode.IsControl):
-		return invalid(field, "%q has a control character", id)
+		return InvalidField(field, "%q has a control character", id)
 	case strings.TrimSpace(id) != id:
-		return invalid(field, "%q begins or ends with space", id)
+		return InvalidField(field, "%q begins or ends with space", id)
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func ParseAmount(field, text string) (int64, error) {
 	digits := text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	n, err := strconv.ParseInt(text, 10, 64)
 	if !digits || err != nil || (text[0] == '0' && text != "0") || n > AmountMax {
-		return 0, invalid(field, "%q is not an amount; it takes digits only, 1 to %d, without a leading zero",
+		return 0, InvalidField(field, "%q is not an amount; it takes digits only, 1 to %d, without a leading zero",
 			shorten(text), AmountMax)
 	}
 	return n, checkAmount(field, n)
@@ -52,7 +52,7 @@ func ParseAmount(field, text string) (int64, error) {
 
 func checkAmount(field string, n int64) error {
 	if n < 1 || n > AmountMax {
-		return invalid(field, "%d is out of range; it takes 1 to %d", n, AmountMax)
+		return InvalidField(field, "%d is out of range; it takes 1 to %d", n, AmountMax)
 	}
 	return nil
 }
@@ -60,10 +60,10 @@ func checkAmount(field string, n int64) error {
 // checkText refuses free text that is too long or that not every engine can store.
 func checkText(field, text string) error {
 	if len(text) > textMax {
-		return invalid(field, "has %d bytes; it takes at most %d", len(text), textMax)
+		return InvalidField(field, "has %d bytes; it takes at most %d", len(text), textMax)
 	}
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return invalid(field, "is not valid UTF-8 without NUL")
+		return InvalidField(field, "is not valid UTF-8 without NUL")
 	}
 	return nil
 }
@@ -75,14 +75,14 @@ func checkMetadata(m JSON) (JSON, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(m), &object); err != nil || object == nil || !utf8.ValidString(string(m)) {
-		return "", invalid("metadata", "is not a JSON object")
+		return "", InvalidField("metadata", "is not a JSON object")
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(m)); err != nil {
-		return "", invalid("metadata", "is not a JSON object")
+		return "", InvalidField("metadata", "is not a JSON object")
 	}
 	if compact.Len() > metadataMax {
-		return "", invalid("metadata", "has %d bytes; it takes at most %d", compact.Len(), metadataMax)
+		return "", InvalidField("metadata", "has %d bytes; it takes at most %d", compact.Len(), metadataMax)
 	}
 	return JSON(compact.String()), nil
 }
@@ -95,7 +95,7 @@ func checkOneOf[T ~string](field string, value T, allowed ...T) error {
 	for i, a := range allowed {
 		names[i] = string(a)
 	}
-	return invalid(field, "%q is not one of %s", shorten(string(value)), strings.Join(names, ", "))
+	return InvalidField(field, "%q is not one of %s", shorten(string(value)), strings.Join(names, ", "))
 }
 
 // shorten keeps a message on one line, whatever was typed.

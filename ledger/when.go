@@ -33,7 +33,7 @@ func (w When) from(recorded Time) *Time {
 // check refuses moments that RFC 3339 cannot hold, and spans into the past.
 func (w When) check(field string) error {
 	if w.after < 0 {
-		return invalid(field, "is a span into the past")
+		return InvalidField(field, "is a span into the past")
 	}
 	return w.checkPast(field)
 }
@@ -41,7 +41,7 @@ func (w When) check(field string) error {
 // checkPast is check where the past is welcome.
 func (w When) checkPast(field string) error {
 	if w.at < 0 || w.at > timeMax {
-		return invalid(field, "is before 1970 or after 9999")
+		return InvalidField(field, "is before 1970 or after 9999")
 	}
 	return nil
 }

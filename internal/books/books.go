@@ -150,12 +150,6 @@ func (s *Source) Close() (err error) {
 	return err
 }
 
-func invalid(field, format string, args ...any) error {
-	return &ledger.Error{
-		Code: ledger.Invalid, Field: field, Message: field + ": " + fmt.Sprintf(format, args...),
-	}
-}
-
 // stopped says of a reading that ended early what became of it.
 func stopped(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

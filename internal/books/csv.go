@@ -17,11 +17,11 @@ func (s *Source) readCSV(ctx context.Context, in io.Reader) error {
 	return eachCSV(in, func(header []string) error {
 		for _, name := range header {
 			if !slices.Contains(everyField(), name) {
-				return invalid("header", "%.40q is not one of %s", name, strings.Join(everyField(), ", "))
+				return ledger.InvalidField("header", "%.40q is not one of %s", name, strings.Join(everyField(), ", "))
 			}
 		}
 		if !slices.Contains(header, "type") {
-			return invalid("header", "has no column type; it takes %s", strings.Join(everyField(), ", "))
+			return ledger.InvalidField("header", "has no column type; it takes %s", strings.Join(everyField(), ", "))
 		}
 		return nil
 	}, func(line int64, values map[string]string, err error) error {
@@ -58,7 +58,7 @@ func eachCSV(
 		values := make(map[string]string, len(cells))
 		var line int64
 		if isParse {
-			line, err = int64(bad.StartLine), invalid("line", "is not CSV: %v", bad.Err)
+			line, err = int64(bad.StartLine), ledger.InvalidField("line", "is not CSV: %v", bad.Err)
 		} else {
 			number, _ := c.FieldPos(0)
 			line, err = int64(number), fill(values, header, cells)
@@ -72,16 +72,16 @@ func eachCSV(
 func readHeader(c *csv.Reader) ([]string, error) {
 	header, err := c.Read()
 	if err != nil {
-		return nil, invalid("header", "cannot be read: %v", err)
+		return nil, ledger.InvalidField("header", "cannot be read: %v", err)
 	}
 	header = slices.Clone(header)
 	for i, name := range header {
 		if strings.ContainsRune(name, '\r') {
-			return nil, invalid("header", "the lines end with CR alone: save the file with LF or CRLF")
+			return nil, ledger.InvalidField("header", "the lines end with CR alone: save the file with LF or CRLF")
 		}
 		header[i] = strings.TrimSpace(name)
 		if slices.Contains(header[:i], header[i]) {
-			return nil, invalid("header", "names %.40q twice", name)
+			return nil, ledger.InvalidField("header", "names %.40q twice", name)
 		}
 	}
 	return header, nil
@@ -94,7 +94,7 @@ func fill(values map[string]string, header, cells []string) error {
 		}
 	}
 	if len(cells) != len(header) {
-		return invalid("line", "has %d values, and the header %d", len(cells), len(header))
+		return ledger.InvalidField("line", "has %d values, and the header %d", len(cells), len(header))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"jobledger/ledger"
 )
 
 // formatOf gives the format that was asked for, or that the file's name tells.
@@ -21,7 +23,7 @@ func formatOf(file, format string) (string, error) {
 	case ".jsonl", ".ndjson":
 		return JSONL, nil
 	}
-	return "", invalid("format", "%s may be jsonl or csv: say which with --format", file)
+	return "", ledger.InvalidField("format", "%s may be jsonl or csv: say which with --format", file)
 }
 
 func openFile(file string, stdin io.Reader) (in io.ReadCloser, size int64, err error) {
@@ -30,12 +32,12 @@ func openFile(file string, stdin io.Reader) (in io.ReadCloser, size int64, err e
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, 0, invalid("file", "cannot open %s: %v", file, errors.Unwrap(err))
+		return nil, 0, ledger.InvalidField("file", "cannot open %s: %v", file, errors.Unwrap(err))
 	}
 	info, err := f.Stat()
 	if err != nil || info.IsDir() {
 		f.Close()
-		return nil, 0, invalid("file", "%s is no file of rows; a folder needs --map", file)
+		return nil, 0, ledger.InvalidField("file", "%s is no file of rows; a folder needs --map", file)
 	}
 	return f, info.Size(), nil
 }
@@ -49,9 +51,9 @@ func checkEncoding(text *bufio.Reader) error {
 		return err
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")),
 		bytes.IndexByte(head, 0) >= 0:
-		return invalid("file", "is not UTF-8 (UTF-16, perhaps): save it as UTF-8")
+		return ledger.InvalidField("file", "is not UTF-8 (UTF-16, perhaps): save it as UTF-8")
 	case len(bytes.TrimSpace(head)) == 0 && len(head) < 512:
-		return invalid("file", "is empty")
+		return ledger.InvalidField("file", "is empty")
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (s *Source) readJSONL(ctx context.Context, in io.Reader) error {
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
 		at.Line++
-		s.refuse(at, invalid("line", "has more than %d bytes", jsonLineMax))
+		s.refuse(at, ledger.InvalidField("line", "has more than %d bytes", jsonLineMax))
 		return nil
 	}
 	return lines.Err()
@@ -49,7 +49,7 @@ func (s *Source) readJSONL(ctx context.Context, in io.Reader) error {
 // decode reads the values of a JSON object as text, so that an amount reads as it was written.
 func (r *record) decode(line []byte) error {
 	if !utf8.Valid(line) {
-		return invalid("line", "is not valid UTF-8")
+		return ledger.InvalidField("line", "is not valid UTF-8")
 	}
 	object, err := members(line)
 	if err != nil {
@@ -63,15 +63,15 @@ func (r *record) decode(line []byte) error {
 			continue
 		case raw[0] == '"':
 			if err := json.Unmarshal(raw, &text); err != nil {
-				return invalid(name, "is not a text")
+				return ledger.InvalidField(name, "is not a text")
 			}
 			if loneSurrogate(raw) {
-				return invalid(name, "is not valid UTF-8: it has a half of a surrogate pair")
+				return ledger.InvalidField(name, "is not valid UTF-8: it has a half of a surrogate pair")
 			}
 		case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
 			text = string(raw)
 		default:
-			return invalid(name, "is neither a text nor a number")
+			return ledger.InvalidField(name, "is neither a text nor a number")
 		}
 		if name == "type" {
 			r.kind = text
@@ -85,7 +85,7 @@ func (r *record) decode(line []byte) error {
 // members splits a JSON object. One that names a member twice, if only in another case, is refused:
 // readers disagree about which of the two counts.
 func members(line []byte) (map[string]json.RawMessage, error) {
-	no := invalid("line", "is not a JSON object")
+	no := ledger.InvalidField("line", "is not a JSON object")
 	if !json.Valid(line) {
 		return nil, no
 	}
@@ -103,7 +103,7 @@ func members(line []byte) (map[string]json.RawMessage, error) {
 		}
 		folded := strings.ToLower(strings.ToUpper(name))
 		if seen[folded] {
-			return nil, invalid("line", "names %.40q twice", name)
+			return nil, ledger.InvalidField("line", "names %.40q twice", name)
 		}
 		seen[folded], object[name] = true, raw
 	}

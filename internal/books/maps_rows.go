@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"jobledger/ledger"
 )
 
 // creditRow maps a row of credits whose figures must agree with each other.
@@ -16,15 +18,15 @@ func creditRow(v values) *record {
 	switch {
 	case r.err != nil:
 	case used+remaining != total:
-		r.fail(invalid("total", "%d is not used %d + remaining %d", total, used, remaining))
+		r.fail(ledger.InvalidField("total", "%d is not used %d + remaining %d", total, used, remaining))
 	case left < 0:
-		r.fail(invalid("held", "%d is more than remaining, %d", held, remaining))
+		r.fail(ledger.InvalidField("held", "%d is more than remaining, %d", held, remaining))
 	case v["status"] == "expired":
 		r.set("expired", strconv.FormatInt(left, 10))
 	case v["status"] == "active" || left == 0:
 		r.set("available", strconv.FormatInt(left, 10))
 	default:
-		r.fail(invalid("status", "%.40q is not active or expired, and the row has %d credits left",
+		r.fail(ledger.InvalidField("status", "%.40q is not active or expired, and the row has %d credits left",
 			v["status"], left))
 	}
 	return r
@@ -56,7 +58,8 @@ func asyncJobRow(v values) *record {
 	case outcome == "accepted" || outcome == "uncertain" || outcome == "unknown":
 		r.set("submission", outcome)
 	case outcome != "":
-		r.fail(invalid("submissionOutcome", "%.40q is not one of accepted, rejected, uncertain, unknown", outcome))
+		r.fail(ledger.InvalidField("submissionOutcome",
+			"%.40q is not one of accepted, rejected, uncertain, unknown", outcome))
 	}
 	return r
 }
@@ -75,7 +78,7 @@ func transactionRow(v values) *record {
 	}
 	amount, remaining := r.number(v, "amount"), r.number(v, "remainingAmount")
 	if r.err == nil && remaining > amount {
-		r.fail(invalid("remainingAmount", "%d is more than the amount, %d", remaining, amount))
+		r.fail(ledger.InvalidField("remainingAmount", "%d is more than the amount, %d", remaining, amount))
 	}
 	return r
 }
@@ -100,7 +103,7 @@ func (r *record) set(name, text string) *record {
 func (r *record) word(name string, words map[string]string) *record {
 	known, ok := words[r.values[name]]
 	if !ok {
-		r.fail(invalid(name, "%.40q is unknown", r.values[name]))
+		r.fail(ledger.InvalidField(name, "%.40q is unknown", r.values[name]))
 	}
 	return r.set(name, known)
 }

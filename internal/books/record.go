@@ -103,11 +103,11 @@ func (r *record) row() (*staged, error) {
 	}
 	kind := slices.Index(kinds, r.kind)
 	if kind < 0 {
-		return nil, invalid("type", "%q is not one of %s", r.kind, strings.Join(kinds, ", "))
+		return nil, ledger.InvalidField("type", "%q is not one of %s", r.kind, strings.Join(kinds, ", "))
 	}
 	for name := range r.values {
 		if !slices.Contains(fields[r.kind], name) {
-			return nil, invalid(name, "a %s has no such field; it takes %s", r.kind,
+			return nil, ledger.InvalidField(name, "a %s has no such field; it takes %s", r.kind,
 				strings.Join(fields[r.kind], ", "))
 		}
 	}
@@ -145,7 +145,8 @@ func (r *record) lot() *ledger.BookLot {
 	}
 	sum := l.Available + l.Held + l.Used + l.Expired
 	if n := r.count("amount", false); r.values["amount"] != "" && n != sum {
-		r.fail(invalid("amount", "%d is not what the lot has: available %d, held %d, used %d, expired %d",
+		r.fail(ledger.InvalidField("amount",
+			"%d is not what the lot has: available %d, held %d, used %d, expired %d",
 			n, l.Available, l.Held, l.Used, l.Expired))
 	}
 	return l
@@ -208,7 +209,7 @@ func (r *record) moment(name string) *ledger.Time {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		r.fail(invalid(name, "%.40q is not a time; it takes one like 2026-12-31T00:00:00Z", text))
+		r.fail(ledger.InvalidField(name, "%.40q is not a time; it takes one like 2026-12-31T00:00:00Z", text))
 	}
 	at := ledger.At(t)
 	return &at

@@ -99,7 +99,7 @@ func (s *stage) add(r *staged) (known bool, err error) {
 		return false, fmt.Errorf("sort the rows: %w", err)
 	}
 	if there != string(content) {
-		return false, invalid(kinds[r.kind], "%.40q contradicts %s", r.key, first)
+		return false, ledger.InvalidField(kinds[r.kind], "%.40q contradicts %s", r.key, first)
 	}
 	return true, nil
 }

@@ -21,11 +21,11 @@ import (
 func (s *Source) readMapped(ctx context.Context, file string, o Options) error {
 	tables, ok := mappings[o.Map]
 	if !ok {
-		return invalid("map", "%q is not one of %s", o.Map, strings.Join(Maps, ", "))
+		return ledger.InvalidField("map", "%q is not one of %s", o.Map, strings.Join(Maps, ", "))
 	}
 	info, err := os.Stat(file)
 	if err != nil {
-		return invalid("file", "cannot open %s: %v", file, errors.Unwrap(err))
+		return ledger.InvalidField("file", "cannot open %s: %v", file, errors.Unwrap(err))
 	}
 	if info.IsDir() {
 		for _, t := range tables {
@@ -42,7 +42,7 @@ func (s *Source) readMapped(ctx context.Context, file string, o Options) error {
 func (t *table) check(columns []string) error {
 	for _, name := range t.required {
 		if !slices.Contains(columns, name) {
-			return invalid(t.name, "has no column %s; it takes %s, and may have %s", name,
+			return ledger.InvalidField(t.name, "has no column %s; it takes %s, and may have %s", name,
 				strings.Join(t.required, ", "), strings.Join(t.optional, ", "))
 		}
 	}
@@ -80,7 +80,7 @@ func (s *Source) readTableFile(ctx context.Context, path string, t *table, o Opt
 func (s *Source) readDatabase(ctx context.Context, file string, tables []table, o Options) error {
 	path, err := filepath.Abs(file)
 	if err != nil {
-		return invalid("file", "%s: %v", file, err)
+		return ledger.InvalidField("file", "%s: %v", file, err)
 	}
 	if path = filepath.ToSlash(path); !strings.HasPrefix(path, "/") {
 		path = "/" + path // a Windows drive letter
@@ -96,7 +96,7 @@ func (s *Source) readDatabase(ctx context.Context, file string, tables []table, 
 	pool.SetMaxOpenConns(1)
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
-		return invalid("file", "cannot open %s as a SQLite database: %v", file, err)
+		return ledger.InvalidField("file", "cannot open %s as a SQLite database: %v", file, err)
 	}
 	defer tx.Rollback() // it only read
 	for i := range tables {
@@ -143,7 +143,7 @@ func (s *Source) readTable(ctx context.Context, tx *sql.Tx, file string, t *tabl
 		for i, name := range columns {
 			text, err := asText(cells[i])
 			if err != nil {
-				bad = invalid(name, "%v", err)
+				bad = ledger.InvalidField(name, "%v", err)
 			} else if text != "" {
 				v[name] = text
 			}
@@ -166,7 +166,7 @@ func describe(ctx context.Context, tx *sql.Tx, file string, t *table) (columns [
 	err error) {
 	list, err := tx.QueryContext(ctx, `SELECT name FROM pragma_table_info(?)`, t.name)
 	if err != nil {
-		return nil, 0, invalid("file", "cannot read %s as a SQLite database: %v", file, err)
+		return nil, 0, ledger.InvalidField("file", "cannot read %s as a SQLite database: %v", file, err)
 	}
 	defer list.Close()
 	var there []string
@@ -181,7 +181,7 @@ func describe(ctx context.Context, tx *sql.Tx, file string, t *table) (columns [
 	case err != nil:
 		return nil, 0, fmt.Errorf("read %s: %w", file, err)
 	case there == nil:
-		return nil, 0, invalid("file", "%s has no table %s", file, t.name)
+		return nil, 0, ledger.InvalidField("file", "%s has no table %s", file, t.name)
 	}
 	if err := t.check(there); err != nil {
 		return nil, 0, err

@@ -39,7 +39,7 @@ func Child(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	hear, say := json.NewDecoder(stdin), json.NewEncoder(stdout)
 	var p plan
 	if err := hear.Decode(&p); err != nil {
-		return invalid("stdin", "is not the plan of a race; this command is for race itself")
+		return ledger.InvalidField("stdin", "is not the plan of a race; this command is for race itself")
 	}
 	if err := p.check(); err != nil {
 		return err

@@ -140,28 +140,23 @@ func (o *Options) check() error {
 		{"notifications", o.Notifications, NotificationsMax},
 	} {
 		if n.value < 1 || n.value > n.max {
-			return invalid(n.field, "%d is out of range; it takes 1 to %d", n.value, n.max)
+			return ledger.InvalidField(n.field, "%d is out of range; it takes 1 to %d", n.value, n.max)
 		}
 	}
 	switch {
 	case o.Workers*o.Processes > ObserversMax:
-		return invalid("workers", "%d in each of %d processes are more than %d",
+		return ledger.InvalidField("workers", "%d in each of %d processes are more than %d",
 			o.Workers, o.Processes, ObserversMax)
 	case o.Jobs*o.Notifications > TotalMax:
-		return invalid("notifications", "%d for each of %d jobs are more than %d",
+		return ledger.InvalidField("notifications", "%d for each of %d jobs are more than %d",
 			o.Notifications, o.Jobs, TotalMax)
 	case o.Cost < 1 || o.Cost > ledger.AmountMax/int64(o.Jobs):
-		return invalid("cost", "%d is out of range; it takes 1 to %d for %d jobs",
+		return ledger.InvalidField("cost", "%d is out of range; it takes 1 to %d for %d jobs",
 			o.Cost, ledger.AmountMax/int64(o.Jobs), o.Jobs)
 	case o.Mode != ledger.ModeCharge && o.Mode != ledger.ModeHold:
-		return invalid("mode", "%q is not one of hold, charge", o.Mode)
+		return ledger.InvalidField("mode", "%q is not one of hold, charge", o.Mode)
 	}
 	return nil
-}
-
-func invalid(field, format string, args ...any) error {
-	message := field + ": " + fmt.Sprintf(format, args...)
-	return &ledger.Error{Code: ledger.Invalid, Field: field, Message: message}
 }
 
 func internal(format string, args ...any) error {

@@ -115,11 +115,11 @@ func (o *Options) check() ([]scenario, error) {
 	}
 	switch {
 	case len(o.Command) == 0 || o.Command[0] == "":
-		return nil, invalid("command", "there is none")
+		return nil, ledger.InvalidField("command", "there is none")
 	case o.Rounds < 1 || o.Rounds > RoundsMax:
-		return nil, invalid("rounds", "%d is out of range; it takes 1 to %d", o.Rounds, RoundsMax)
+		return nil, ledger.InvalidField("rounds", "%d is out of range; it takes 1 to %d", o.Rounds, RoundsMax)
 	case o.Timeout < 0 || o.Timeout > TimeoutMax:
-		return nil, invalid("timeout", "%s is out of range; it takes up to %s", o.Timeout, TimeoutMax)
+		return nil, ledger.InvalidField("timeout", "%s is out of range; it takes up to %s", o.Timeout, TimeoutMax)
 	case len(o.Only) == 0:
 		return scenarios, nil
 	}
@@ -127,16 +127,11 @@ func (o *Options) check() ([]scenario, error) {
 	for _, name := range o.Only {
 		i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
 		if i < 0 {
-			return nil, invalid("only", "there is no scenario %q", name)
+			return nil, ledger.InvalidField("only", "there is no scenario %q", name)
 		}
 		list = append(list, scenarios[i])
 	}
 	return list, nil
-}
-
-func invalid(field, format string, args ...any) error {
-	message := field + ": " + fmt.Sprintf(format, args...)
-	return &ledger.Error{Code: ledger.Invalid, Field: field, Message: message}
 }
 
 // checker is one run.
@@ -225,7 +220,7 @@ func (r *Report) err() error {
 		return &ledger.Error{Code: ledger.Inconsistent, Message: fmt.Sprintf("%d of %d scenarios failed: %s",
 			len(failed), len(r.Scenarios)-len(missing), strings.Join(failed, ", "))}
 	case len(missing) == len(r.Scenarios):
-		return invalid("only", "nothing was checked: %s, which the command does not offer",
+		return ledger.InvalidField("only", "nothing was checked: %s, which the command does not offer",
 			strings.Join(missing, "; "))
 	}
 	return nil

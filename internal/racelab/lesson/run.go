@@ -77,7 +77,8 @@ func (l *Lesson) engine(server string) (*engine, error) {
 		e = &postgresEngine
 	}
 	if !slices.Contains(l.Engines, e.name) {
-		return nil, invalid("db", "%s is about %s: leave --db out", l.Name, strings.Join(l.Engines, ", "))
+		return nil, ledger.InvalidField("db", "%s is about %s: leave --db out",
+			l.Name, strings.Join(l.Engines, ", "))
 	}
 	return e, nil
 }
@@ -161,9 +162,4 @@ func (r *Result) verdict() error {
 		message = fmt.Sprintf("the fixed version ended with %s %d, and %d is right", n.Name, n.Value, n.Want)
 	}
 	return &ledger.Error{Code: ledger.Inconsistent, Message: r.Timeline.Title + ": " + message}
-}
-
-func invalid(field, format string, args ...any) error {
-	message := field + ": " + fmt.Sprintf(format, args...)
-	return &ledger.Error{Code: ledger.Invalid, Field: field, Message: message}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"jobledger/internal/racelab/timeline"
 )
 
 // WriteText shows a result to a class: what there is to see, what happened step by step, how it ended,
@@ -15,12 +17,12 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 		shows = "The mistake that is not made here: " + shows
 	}
 	fmt.Fprintf(&b, "%s\nPlayed on %s, in a scratch database that is deleted.\n\n%s\n\n",
-		r.Timeline.Title, titles[r.Engine], wrap(shows, width))
+		r.Timeline.Title, titles[r.Engine], paragraph(shows, width))
 	if err := r.Timeline.WriteText(&b, width); err != nil {
 		return err
 	}
 	b.WriteString("\n" + r.numbers())
-	fmt.Fprintf(&b, "\n%s\n", wrap("What stops it: "+r.Guard, width))
+	fmt.Fprintf(&b, "\n%s\n", paragraph("What stops it: "+r.Guard, width))
 	fmt.Fprintf(&b, "In the product: %s\n", r.Function)
 	if !r.Fixed {
 		fmt.Fprintf(&b, "With it: %s\n", strings.Replace(r.Timeline.Caption, r.Lesson, r.Lesson+" --fixed", 1))
@@ -46,18 +48,7 @@ func (r *Result) numbers() string {
 	return text
 }
 
-// wrap breaks a paragraph into lines.
-func wrap(paragraph string, width int) string {
-	text, used := "", 0
-	for _, word := range strings.Fields(paragraph) {
-		switch {
-		case used == 0:
-		case used+1+len(word) > width:
-			text, used = text+"\n", 0
-		default:
-			text, used = text+" ", used+1
-		}
-		text, used = text+word, used+len(word)
-	}
-	return text
+// paragraph breaks text into lines.
+func paragraph(text string, width int) string {
+	return strings.Join(timeline.Wrap(text, width, ""), "\n")
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of the standard library, pgx
+
+	"jobledger/ledger"
 )
 
 // administerMax bounds the making of a database, and its removal.
@@ -21,7 +23,8 @@ func database(ctx context.Context, server string) (Place, error) {
 	config, err := pgx.ParseConfig(server)
 	at, urlErr := url.Parse(server)
 	if err != nil || urlErr != nil {
-		return Place{}, invalid("it is not a PostgreSQL URL that can be used: check its parameters")
+		return Place{}, ledger.InvalidField("db",
+			"it is not a PostgreSQL URL that can be used: check its parameters")
 	}
 	name := Prefix + strings.ToLower(rand.Text()[:12])
 	const like = " TEMPLATE template0 ENCODING 'UTF8'"
@@ -57,6 +60,6 @@ func administer(ctx context.Context, config *pgx.ConnConfig, statement string) e
 	}
 	lines := strings.Split(strings.TrimSpace(reason), "\n")
 	verb, _, _ := strings.Cut(statement, " ")
-	return invalid("the server would not %s a scratch database: %s", strings.ToLower(verb),
+	return ledger.InvalidField("db", "the server would not %s a scratch database: %s", strings.ToLower(verb),
 		strings.TrimSpace(lines[len(lines)-1]))
 }

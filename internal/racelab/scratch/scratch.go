@@ -43,8 +43,9 @@ func Make(ctx context.Context, server string) (Place, error) {
 	case IsServer(server):
 		return database(ctx, server)
 	}
-	return Place{}, invalid("the lab uses no database that exists: it takes a PostgreSQL server, " +
-		"postgres://..., and makes a scratch database there; or leave --db out")
+	return Place{}, ledger.InvalidField("db",
+		"the lab uses no database that exists: it takes a PostgreSQL server, "+
+			"postgres://..., and makes a scratch database there; or leave --db out")
 }
 
 // IsServer reports whether a DSN can name a server for scratch databases.
@@ -58,8 +59,4 @@ func file() (Place, error) {
 		return Place{}, fmt.Errorf("scratch directory: %w", err)
 	}
 	return Place{filepath.Join(dir, "scratch.db"), "sqlite", func() error { return os.RemoveAll(dir) }}, nil
-}
-
-func invalid(format string, args ...any) error {
-	return &ledger.Error{Code: ledger.Invalid, Field: "db", Message: "db: " + fmt.Sprintf(format, args...)}
 }

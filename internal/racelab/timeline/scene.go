@@ -91,7 +91,7 @@ func (s *scene) add(f face, x, y int, text string) {
 
 // placeText places text from y on, in as many lines as it takes, and gives the y below it.
 func (s *scene) placeText(f face, text string, y int) int {
-	for _, l := range wrap(line(text), min(f.fits(s.width-2*padding), charactersMax), "") {
+	for _, l := range Wrap(line(text), min(f.fits(s.width-2*padding), charactersMax), "") {
 		s.add(f, padding, y, l)
 		y += f.height() + 2
 	}

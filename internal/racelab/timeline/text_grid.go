@@ -81,7 +81,7 @@ func (g *grid) render() string {
 func (g *grid) lines(r row) [][]string {
 	wrapped, height := make([][]string, len(r.cells)), 1
 	for i, cell := range r.cells {
-		wrapped[i] = wrap(cell, g.widths[i], "  ")
+		wrapped[i] = Wrap(cell, g.widths[i], "  ")
 		height = max(height, len(wrapped[i]))
 	}
 	lines := make([][]string, height)

@@ -65,9 +65,9 @@ func shorten(s string, n int) string {
 // line is text as one line, with single spaces.
 func line(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
 
-// wrap breaks text into lines of at most n cells: where it has line breaks, between words, and inside
+// Wrap breaks text into lines of at most n cells: where it has line breaks, between words, and inside
 // words that are longer than a line. Lines that it had to begin are indented by hang.
-func wrap(s string, n int, hang string) (lines []string) {
+func Wrap(s string, n int, hang string) (lines []string) {
 	for _, line := range strings.Split(clean(s), "\n") {
 		indent := ""
 		for line != "" {

@@ -62,7 +62,7 @@ func TestWrap(t *testing.T) {
 		{"作業作業", 4, []string{"作業", "  作", "  業"}},
 		{"ab", 0, []string{"a", "  b"}},
 	} {
-		if got := wrap(c.in, c.n, "  "); !slices.Equal(got, c.want) {
+		if got := Wrap(c.in, c.n, "  "); !slices.Equal(got, c.want) {
 			t.Errorf("%q in %d cells: %q, want %q", c.in, c.n, got, c.want)
 		}
 	}
