@@ -71,9 +71,9 @@ func printGuards(w io.Writer, r *guards.Result) {
 func printGuard(w io.Writer, g *guards.Removal) {
 	fmt.Fprintf(w, "%s: %s\nIn the product: %s\n\n", g.Guard, g.Does, g.Where)
 	fmt.Fprintf(w, "Played: %s.\n", g.BrokenBy)
-	if len(g.Alone) > 0 {
+	if len(g.Others) > 0 {
 		fmt.Fprintf(w, "Away as well, because each of them stops the same mistake: %s.\n",
-			strings.Join(g.Alone, ", "))
+			strings.Join(g.Others, ", "))
 	}
 	switch {
 	case !g.Held:

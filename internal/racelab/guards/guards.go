@@ -17,7 +17,7 @@ type Guard struct {
 	Does    string   // what it sees to, in one sentence
 	Where   string   // the place in the product that holds it
 	Engines []string // those that have it
-	Alone   []string // the guards that stop the same mistake: gone as well, so that it stands alone
+	Others  []string // the guards that stop the same mistake: gone as well, so that it stands alone
 
 	change change
 	scene  *scene
@@ -59,7 +59,7 @@ var all = []Guard{
 		Does:    "Only an open job can be claimed, and the one UPDATE that asks is the one that claims.",
 		Where:   "ledger.claim.take",
 		Engines: both,
-		Alone:   []string{"end-once-trigger", "unique-key", "event-key"},
+		Others:  []string{"end-once-trigger", "unique-key", "event-key"},
 		change:  replace(`WHERE id = `+mark+` AND status IN \('pending', 'processing'\)`, `WHERE id = ${1}`),
 		scene:   &duplicates,
 	},
@@ -68,7 +68,7 @@ var all = []Guard{
 		Does:    "The database refuses to end a job that has ended, whatever the program asks.",
 		Where:   "trigger jobs_end_once",
 		Engines: both,
-		Alone:   []string{"status-predicate", "unique-key", "event-key"},
+		Others:  []string{"status-predicate", "unique-key", "event-key"},
 		change: redefine(`(?s)(CREATE TRIGGER jobs_end_once\b.*?WHEN \(?)OLD\.settled_cost IS NOT NULL\s+OR`,
 			`${1}1 = 0 AND`),
 		scene:   &duplicates,
@@ -79,7 +79,7 @@ var all = []Guard{
 		Does:    "One movement of a kind per job, for ever: a second release has no key to be written under.",
 		Where:   "entries.event_key",
 		Engines: both,
-		Alone:   []string{"status-predicate", "end-once-trigger", "event-key"},
+		Others:  []string{"status-predicate", "end-once-trigger", "event-key"},
 		change: redefine(`(event_key\s+TEXT[^,\n]*NOT NULL) UNIQUE`, `${1}`).
 			and(redefine(`ON CONFLICT \(event_key\) DO NOTHING`, ``)),
 		scene:   &duplicates,
@@ -90,7 +90,7 @@ var all = []Guard{
 		Does:    "A settlement has one event, for ever: a second one cannot be written, nor then its credits.",
 		Where:   "events.id",
 		Engines: both,
-		Alone:   []string{"status-predicate", "end-once-trigger", "unique-key"},
+		Others:  []string{"status-predicate", "end-once-trigger", "unique-key"},
 		change:  redefine(`(CREATE TABLE events \(\s+id [^,]*NOT NULL) PRIMARY KEY`, `${1}`),
 		scene:   &duplicates,
 		refuses: true,
@@ -109,7 +109,7 @@ var all = []Guard{
 		Does:    "What an operation decides by is read under the lock that it writes under.",
 		Where:   "ledger.lockAccount",
 		Engines: both,
-		Alone:   []string{"sequence-key", "position-predicate", "availability-predicate", "check"},
+		Others:  []string{"sequence-key", "position-predicate", "availability-predicate", "check"},
 		change: replace(`FROM balances b\s+WHERE owner`, `FROM stale_balances b WHERE owner`).
 			and(replace(`SELECT id, available FROM lots`, `SELECT id, available FROM stale_lots`)),
 		scene: &overspend,
@@ -119,7 +119,7 @@ var all = []Guard{
 		Does:    "Two entries cannot take the same place in an owner's journal.",
 		Where:   "entries (owner, seq)",
 		Engines: both,
-		Alone:   []string{"locked-read", "position-predicate", "availability-predicate", "check"},
+		Others:  []string{"locked-read", "position-predicate", "availability-predicate", "check"},
 		change:  redefine(`,\s*UNIQUE \(owner, seq\)`, ``),
 		scene:   &overspend,
 		refuses: true,
@@ -129,7 +129,7 @@ var all = []Guard{
 		Does:    "The balance moves only from where the entry began.",
 		Where:   "ledger.account.apply",
 		Engines: both,
-		Alone:   []string{"locked-read", "sequence-key", "availability-predicate", "check"},
+		Others:  []string{"locked-read", "sequence-key", "availability-predicate", "check"},
 		change: replace(`WHERE owner = `+mark+` AND seq = `+mark,
 			`WHERE owner = ${1} AND CAST(${2} AS BIGINT) > 0`),
 		scene:   &overspend,
@@ -140,7 +140,7 @@ var all = []Guard{
 		Does:    "The UPDATE that takes credits takes them only where they are.",
 		Where:   "ledger.updateLot",
 		Engines: both,
-		Alone:   []string{"locked-read", "sequence-key", "position-predicate", "check"},
+		Others:  []string{"locked-read", "sequence-key", "position-predicate", "check"},
 		change:  replace(`available \+ `+mark+` >= 0`, `available + ${1} > -9007199254740991`),
 		scene:   &overspend,
 		refuses: true,
@@ -150,7 +150,7 @@ var all = []Guard{
 		Does:    "An UPDATE that found nothing to change is an error, not a success.",
 		Where:   "ledger.updateLot",
 		Engines: both,
-		Alone:   []string{"locked-read", "sequence-key", "position-predicate", "check"},
+		Others:  []string{"locked-read", "sequence-key", "position-predicate", "check"},
 		change:  change{rows: true},
 		scene:   &overspend,
 		refuses: true,
@@ -160,7 +160,7 @@ var all = []Guard{
 		Does:    "No bucket can be stored below zero.",
 		Where:   "balances, lots",
 		Engines: both,
-		Alone:   []string{"locked-read", "sequence-key", "position-predicate", "availability-predicate"},
+		Others:  []string{"locked-read", "sequence-key", "position-predicate", "availability-predicate"},
 		change: redefine(`CHECK \(available BETWEEN 0 AND 9007199254740991\)`, ``).
 			and(redefine(`CHECK \(available >= 0\)`, ``)),
 		scene:   &overspend,

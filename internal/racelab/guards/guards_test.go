@@ -2,6 +2,7 @@ package guards
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,9 +47,18 @@ func TestAGuardThatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestARemovalThatBreaksNothing is not caught: what is taken away is no guard.
+func TestARemovalThatBreaksNothing(t *testing.T) {
+	altered(t, "status-predicate", func(g *Guard) { g.change = replace(`updated_at`, `updated_at`) })
+	r, err := Run(t.Context(), Options{Guard: "status-predicate"})
+	if ledger.CodeOf(err) != ledger.Inconsistent || r.OK || !r.Guards[0].Held || r.Guards[0].Caught {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
 // TestAGuardThatDoesNotHold alone is no guard.
 func TestAGuardThatDoesNotHold(t *testing.T) {
-	altered(t, "check", func(g *Guard) { g.Alone = append(g.Alone, "check") })
+	altered(t, "check", func(g *Guard) { g.Others = append(g.Others, "check") })
 	r, err := Run(t.Context(), Options{Guard: "check"})
 	if ledger.CodeOf(err) != ledger.Inconsistent || r.OK || r.Guards[0].Held || !r.Guards[0].Caught {
 		t.Errorf("got %+v, %v", r, err)
@@ -65,6 +75,21 @@ func TestABrokenProduct(t *testing.T) {
 	if ledger.CodeOf(err) != ledger.Inconsistent || r.Complete.OK ||
 		!slices.Equal(r.Complete.Detail, []string{title + ": on purpose"}) {
 		t.Errorf("got %+v, %v", r.Complete, err)
+	}
+}
+
+// TestStopped: what is stopped says so, also before the first scene, and leaves nothing behind.
+func TestStopped(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	_, err := Run(ctx, Options{})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "stopped before its end") {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%d directories are left, %v", len(left), err)
 	}
 }
 
@@ -108,7 +133,7 @@ func TestPlaces(t *testing.T) {
 		if place := places[g.Where]; place == "" || !strings.Contains(source, place) {
 			t.Errorf("%s: %s is not there", g.Name, g.Where)
 		}
-		for _, other := range g.Alone {
+		for _, other := range g.Others {
 			if len(find(other)) != 1 {
 				t.Errorf("%s: there is no guard %q", g.Name, other)
 			}

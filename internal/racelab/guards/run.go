@@ -1,6 +1,7 @@
 package guards
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,7 +25,7 @@ type Removal struct {
 	Guard     string   `json:"guard"`
 	Does      string   `json:"does"`
 	Where     string   `json:"where"`
-	Alone     []string `json:"alone"`     // the other guards that were gone, with it and without it
+	Others    []string `json:"others"`    // that stop the same mistake: gone with the guard and without it
 	BrokenBy  string   `json:"broken_by"` // what was played
 	Invariant string   `json:"invariant"` // what broke
 	Held      bool     `json:"held"`      // alone, the guard held
@@ -91,18 +92,15 @@ func (r *Result) chosen(name string) (list []*Guard, err error) {
 	list = find(Names()...)
 	if name != "" {
 		if list = find(name); len(list) == 0 {
-			return nil, invalid("there is no guard %q: there are %s", name, strings.Join(Names(), ", "))
+			return nil, ledger.InvalidField("guard", "there is no guard %q: there are %s",
+				name, strings.Join(Names(), ", "))
 		}
 	}
 	list = slices.DeleteFunc(list, func(g *Guard) bool { return !slices.Contains(g.Engines, r.Engine) })
 	if len(list) == 0 {
-		return nil, invalid("%s has no guard %q: it is of the other engine", r.Engine, name)
+		return nil, ledger.InvalidField("guard", "%s has no guard %q: it is of the other engine", r.Engine, name)
 	}
 	return list, nil
-}
-
-func invalid(format string, args ...any) error {
-	return &ledger.Error{Code: ledger.Invalid, Field: "guard", Message: "guard: " + fmt.Sprintf(format, args...)}
 }
 
 func scenesOf(list []*Guard) (scenes []*scene) {
@@ -119,10 +117,10 @@ type player func(s *scene, without ...*Guard) (*stage, error)
 // remove plays a guard's scene with the guard alone, and without it.
 func (r *Result) remove(g *Guard, play player) error {
 	row := Removal{
-		Guard: g.Name, Does: g.Does, Where: g.Where, Alone: append([]string{}, g.Alone...),
-		BrokenBy: g.scene.title, Invariant: g.scene.law,
+		Guard: g.Name, Does: g.Does, Where: g.Where, Others: append([]string{}, g.Others...),
+		BrokenBy: g.scene.title, Invariant: g.scene.invariant,
 	}
-	others := find(g.Alone...)
+	others := find(g.Others...)
 	with, err := play(g.scene, others...)
 	if err != nil {
 		return err
@@ -169,14 +167,12 @@ func play(ctx context.Context, server string, s *scene, without []*Guard) (*stag
 		changes = append(changes, g.change)
 	}
 	on, err := newStage(ctx, server, newTampering(changes...))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.play(ctx, on)
+		err = cmp.Or(err, on.close())
 	}
-	if err = s.play(ctx, on); ctx.Err() != nil {
+	if ctx.Err() != nil {
 		err = fmt.Errorf("the lab was stopped before its end: %w", ctx.Err())
-	}
-	if closed := on.close(); err == nil {
-		err = closed
 	}
 	return on, err
 }

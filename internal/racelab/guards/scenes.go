@@ -10,9 +10,9 @@ import (
 
 // scene is something that happens every day, and in which one mistake would show.
 type scene struct {
-	title string // what happens, in a few words
-	law   string // the invariant that it can break, in a few words
-	play  func(ctx context.Context, s *stage) error
+	title     string // what happens, in a few words
+	invariant string // that it can break, in a few words
+	play      func(ctx context.Context, s *stage) error
 }
 
 const (
@@ -21,8 +21,8 @@ const (
 )
 
 var duplicates = scene{
-	title: "16 reports of one failure",
-	law:   "a job ends once",
+	title:     "16 reports of one failure",
+	invariant: "a job ends once",
 	play: func(ctx context.Context, s *stage) error {
 		if err := s.hold(ctx, "a", 7); err != nil {
 			return err
@@ -59,8 +59,8 @@ var duplicates = scene{
 }
 
 var late = scene{
-	title: "a late report of attempt 1",
-	law:   "an old report moves nothing",
+	title:     "a late report of attempt 1",
+	invariant: "an old report moves nothing",
 	play: func(ctx context.Context, s *stage) error {
 		if err := s.hold(ctx, "a", 7); err != nil {
 			return err
@@ -95,8 +95,8 @@ var late = scene{
 }
 
 var overspend = scene{
-	title: "2 jobs of 100, 100 credits",
-	law:   "no credit is spent twice",
+	title:     "2 jobs of 100, 100 credits",
+	invariant: "no credit is spent twice",
 	play: func(ctx context.Context, s *stage) error {
 		if err := s.freeze(ctx); err != nil {
 			return err
@@ -123,8 +123,8 @@ var overspend = scene{
 }
 
 var crowd = scene{
-	title: "64 jobs of one owner",
-	law:   "who can wait is not refused",
+	title:     "64 jobs of one owner",
+	invariant: "who can wait is not refused",
 	play: func(ctx context.Context, s *stage) error {
 		s.tampering.meetAfter = "FROM schema_migrations" // the first read of every transaction
 		if s.plain.Engine() == postgres {
@@ -154,8 +154,8 @@ var crowd = scene{
 }
 
 var lostCommit = scene{
-	title: "a COMMIT that fails",
-	law:   "nothing acknowledged is lost",
+	title:     "a COMMIT that fails",
+	invariant: "nothing acknowledged is lost",
 	play: func(ctx context.Context, s *stage) error {
 		if err := s.hold(ctx, "a", 7); err != nil {
 			return err

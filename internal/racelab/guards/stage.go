@@ -23,29 +23,31 @@ type stage struct {
 }
 
 // newStage makes a ledger of which guards are gone, and grants an owner some credits.
-func newStage(ctx context.Context, server string, t *tampering) (s *stage, err error) {
+func newStage(ctx context.Context, server string, t *tampering) (*stage, error) {
 	place, err := scratch.Make(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	s = &stage{place: place, tampering: t}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	before := ledger.Options{Wrap: t.around(false)}
-	if _, err := ledger.Create(ctx, place.DSN, before); err != nil {
-		return nil, err
+	s := &stage{place: place, tampering: t}
+	if err := s.setUp(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *stage) setUp(ctx context.Context) (err error) {
+	before := ledger.Options{Wrap: s.tampering.around(false)}
+	if _, err := ledger.Create(ctx, s.place.DSN, before); err != nil {
+		return err
 	}
 	if err := s.execute(ctx, scratch.Mark); err != nil {
-		return nil, err
+		return err
 	}
-	if s.plain, err = ledger.Open(ctx, place.DSN, before); err != nil {
-		return nil, err
+	if s.plain, err = ledger.Open(ctx, s.place.DSN, before); err != nil {
+		return err
 	}
 	_, err = s.plain.Grant(ctx, ledger.GrantParams{Owner: owner, Amount: granted, Key: "lab"})
-	return s, err
+	return err
 }
 
 func (s *stage) close() error {
