@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"sync"
@@ -213,13 +214,33 @@ func TestSerializableByDefault(t *testing.T) {
 	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
 		for _, level := range []string{"serializable", "repeatable read"} {
 			dbtest.SetDefault(t, dsn, "default_transaction_isolation", level)
-			b := &workbench{T: t, dsn: dsn}
-			b.Ledger = b.open(ledger.Options{})
+			b := newWorkbench(t, dsn)
 			b.same(b.query(`SELECT setting FROM pg_settings WHERE name = 'default_transaction_isolation'`),
 				[]string{level})
 			prefix := level[:1]
 			b.raceOn(prefix)
 			b.audit()
+		}
+	})
+}
+
+// TestForAPooler: with a driver that prepares nothing, as a pooler of transactions wants it, all kinds of
+// operations work, races included. (No pooler has a part in it.)
+func TestForAPooler(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		u, err := url.Parse(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := u.Query()
+		query.Set("default_query_exec_mode", "exec")
+		u.RawQuery = query.Encode()
+		b := newWorkbench(t, u.String())
+		b.busy()
+		b.raceOn("r")
+		b.audit()
+		if text := b.export(b.Ledger); text != b.export(newWorkbench(t, dsn).Ledger) {
+			t.Errorf("another export:\n%s", text)
 		}
 	})
 }
