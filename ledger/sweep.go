@@ -117,22 +117,23 @@ func (s *sweeping) find() error {
 
 // lock locks what was found and nothing else: jobs before owners, as a settlement does, and each in the
 // order of their ids, as another sweep does. So nobody whom this sweep waits for waits for it. Jobs that
-// are not due any more are left out.
+// are not due any more are left out; the others stay in the order of their deadlines.
 func (s *sweeping) lock() error {
-	slices.SortFunc(s.jobs, func(a, b sweptJob) int { return strings.Compare(a.ID, b.ID) })
-	var due []sweptJob
-	var owners []string
-	for _, job := range s.jobs {
+	byID := slices.SortedFunc(slices.Values(s.jobs), func(a, b sweptJob) int { return strings.Compare(a.ID, b.ID) })
+	due := map[string]bool{}
+	for _, job := range byID {
 		found, err := s.tx.Lock(`SELECT 1 FROM jobs WHERE id = ? AND `+dueJob, job.ID, now(s.tx))
 		if err != nil {
 			return err
 		}
-		if found {
-			due, owners = append(due, job), append(owners, job.Owner)
-		}
+		due[job.ID] = found
 	}
-	s.moved = len(due) < len(s.jobs)
-	s.jobs = due
+	s.jobs = slices.DeleteFunc(s.jobs, func(job sweptJob) bool { return !due[job.ID] })
+	s.moved = len(s.jobs) < len(byID)
+	var owners []string
+	for _, job := range s.jobs {
+		owners = append(owners, job.Owner)
+	}
 	for _, o := range s.owners {
 		owners = append(owners, o.Owner)
 	}
