@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"jobledger/internal/crew"
 	"jobledger/ledger"
 )
 
@@ -75,7 +76,7 @@ func (p *plan) setUp(ctx context.Context, l *ledger.Ledger, created func()) (led
 	}
 	creators := min(p.Jobs, creatorsMax)
 	var one sync.Mutex
-	err := together(ctx, creators, atOnce, func(ctx context.Context, i int, wait func() error) error {
+	err := crew.Together(ctx, creators, crew.AtOnce, func(ctx context.Context, i int, wait func() error) error {
 		err := wait()
 		for j := i; j < p.Jobs && err == nil; j += creators {
 			job := ledger.JobParams{ID: p.jobID(j), Owner: p.Owner, Cost: p.Cost, Mode: p.Mode}
@@ -97,7 +98,7 @@ func (p *plan) setUp(ctx context.Context, l *ledger.Ledger, created func()) (led
 // called, and when that returns they all fire. Calls of keep do not overlap.
 func (p *plan) fire(ctx context.Context, release func() error, keep func(shot) error) error {
 	var one sync.Mutex
-	return together(ctx, p.Workers, release, func(ctx context.Context, w int, wait func() error) error {
+	return crew.Together(ctx, p.Workers, release, func(ctx context.Context, w int, wait func() error) error {
 		l, err := p.open(ctx)
 		if err != nil {
 			return err
@@ -182,55 +183,4 @@ func retry(ctx context.Context, do func() error) (busy []int64, err error) {
 		busy = append(busy, time.Since(began).Microseconds())
 	}
 	return busy, err
-}
-
-func atOnce() error { return nil }
-
-// together runs n parts at the same time. Each must call wait when it is ready. When all have, all
-// of them go on once release has returned. The first error stops the others through their context,
-// and is returned when all have ended.
-func together(ctx context.Context, n int, release func() error,
-	part func(ctx context.Context, i int, wait func() error) error,
-) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	ready, gate := make(chan struct{}, n), make(chan struct{})
-	wait := func() error {
-		ready <- struct{}{}
-		select {
-		case <-gate:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	var parts sync.WaitGroup
-	for i := range n {
-		parts.Go(func() {
-			if err := part(ctx, i, wait); err != nil {
-				stop(err)
-			}
-		})
-	}
-	if all(ctx, ready, n) {
-		if err := release(); err != nil {
-			stop(err)
-		} else {
-			close(gate)
-		}
-	}
-	parts.Wait()
-	return context.Cause(ctx)
-}
-
-// all waits for n parts to be ready, or for the end of ctx.
-func all(ctx context.Context, ready <-chan struct{}, n int) bool {
-	for range n {
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"jobledger/db/dbtest"
+	"jobledger/internal/crew"
 	"jobledger/ledger"
 )
 
@@ -84,7 +85,7 @@ func TestErrorOfAChildKeepsItsCode(t *testing.T) {
 	p := plan{Owner: "race-x", Options: options(func(o *Options) {
 		o.DSN, o.Processes = filepath.Join(t.TempDir(), "none.db"), 2
 	})}
-	err := p.spread(t.Context(), atOnce, func(shot) error { return nil })
+	err := p.spread(t.Context(), crew.AtOnce, func(shot) error { return nil })
 	if e, ok := errors.AsType[*ledger.Error](err); !ok || e.Code != ledger.Invalid || e.Field != "db" {
 		t.Errorf("%v", err)
 	}
@@ -106,7 +107,7 @@ func TestChildEndsWithItsParent(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := orphan(t, p, words); !errors.Is(err, errGone) {
+			if err := orphan(t, p, words); !errors.Is(err, crew.ErrGone) {
 				t.Errorf("after %q: %v", words, err)
 			}
 		}
@@ -123,7 +124,7 @@ func orphan(t *testing.T, p plan, last string) error {
 	if err := json.NewEncoder(say).Encode(p); err != nil {
 		t.Fatal(err)
 	}
-	var m message
+	var m struct{ Ready bool }
 	if err := json.NewDecoder(hear).Decode(&m); err != nil || !m.Ready {
 		t.Fatalf("the child said %+v, %v", m, err)
 	}

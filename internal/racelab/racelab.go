@@ -25,9 +25,6 @@ const (
 	TotalMax         = 1_000_000 // notifications at all jobs together: each is kept in the result
 )
 
-// SilenceDefault is how long a child process may say nothing: longer than a worker's retries take.
-const SilenceDefault = time.Minute
-
 // Options say what to race. Numbers have no defaults: 0 is refused.
 type Options struct {
 	DSN           string      // an existing ledger; empty: a scratch ledger, deleted afterwards
@@ -43,7 +40,7 @@ type Options struct {
 	// with the argument race-child.
 	Child []string `json:"-"`
 
-	// Silence bounds how long a child process may say nothing; default SilenceDefault.
+	// Silence bounds how long a child process may say nothing; default crew.SilenceDefault.
 	Silence time.Duration `json:"-"`
 
 	// Progress, if set, hears of each job created and each notification answered, out of how many.
@@ -157,10 +154,6 @@ func (o *Options) check() error {
 		return ledger.InvalidField("mode", "%q is not one of hold, charge", o.Mode)
 	}
 	return nil
-}
-
-func internal(format string, args ...any) error {
-	return &ledger.Error{Code: ledger.Internal, Message: fmt.Sprintf(format, args...)}
 }
 
 // run is a race at an open ledger.

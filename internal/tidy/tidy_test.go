@@ -39,8 +39,11 @@ var mayImport = map[string][]string{
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
 		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit",
 	},
-	"internal/books":            {"jobledger/ledger"},
-	"internal/racelab":          {"jobledger/ledger", "jobledger/internal/racelab/timeline"},
+	"internal/books": {"jobledger/ledger"},
+	"internal/crew":  {"jobledger/ledger"},
+	"internal/racelab": {
+		"jobledger/ledger", "jobledger/internal/crew", "jobledger/internal/racelab/timeline",
+	},
 	"internal/racelab/timeline": {},
 	"internal/racelab/lesson": {
 		"jobledger/ledger", "jobledger/internal/racelab/timeline", "jobledger/internal/racelab/scratch",
