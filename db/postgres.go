@@ -105,7 +105,7 @@ func openPostgres(
 		return name, nil, nil, err
 	}
 	readers, writers = newPool(c, "pgx", o, readersMax), newPool(c, "pgx", o, WritersMax)
-	version, err := inspectPostgres(ctx, readers, o)
+	version, err := inspectPostgres(ctx, readers)
 	if err == nil && version == 0 {
 		err = refuse("create one with init")
 	}

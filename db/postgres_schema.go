@@ -7,15 +7,19 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
+// beginInspection sees with each statement what is committed by then. The catalog always shows that: one
+// snapshot for all would show a table that was made since it was taken, and none of its rows.
+const beginInspection = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+
 // inspectPostgres gives the schema version of a database, 0 if it has no table of migrations. It refuses
 // one that cannot be ours.
-func inspectPostgres(ctx context.Context, pool *sqlx.DB, o Options) (version int, err error) {
+func inspectPostgres(ctx context.Context, pool *sqlx.DB) (version int, err error) {
 	conn, err := pool.Connx(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
-	_, err = conn.ExecContext(ctx, postgresEngine(o).read)
+	_, err = conn.ExecContext(ctx, beginInspection)
 	if err == nil {
 		version, err = versionPostgres(ctx, conn)
 	}
@@ -87,7 +91,7 @@ func createPostgres(ctx context.Context, dsn string, o Options) (created bool, e
 	defer pool.Close()
 	for range repeatsMax + 1 {
 		var version int
-		version, err = inspectPostgres(ctx, pool, o)
+		version, err = inspectPostgres(ctx, pool)
 		created = version == 0
 		if err == nil && version < SchemaVersion() {
 			err = migratePostgres(ctx, pool, o, created)

@@ -119,7 +119,8 @@ func (s *sweeping) find() error {
 // order of their ids, as another sweep does. So nobody whom this sweep waits for waits for it. Jobs that
 // are not due any more are left out; the others stay in the order of their deadlines.
 func (s *sweeping) lock() error {
-	byID := slices.SortedFunc(slices.Values(s.jobs), func(a, b sweptJob) int { return strings.Compare(a.ID, b.ID) })
+	byID := slices.Clone(s.jobs)
+	slices.SortFunc(byID, func(a, b sweptJob) int { return strings.Compare(a.ID, b.ID) })
 	due := map[string]bool{}
 	for _, job := range byID {
 		found, err := s.tx.Lock(`SELECT 1 FROM jobs WHERE id = ? AND `+dueJob, job.ID, now(s.tx))

@@ -170,11 +170,11 @@ func TestExpiryThroughTheCommands(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, dsn string) {
 		conversation(t, dsn, `$ grant alice 5 --key k1
 granted 5 to alice: available 5, held 0
-$ grant alice 20 --key k2 --expires 300ms --priority 1
+$ grant alice 20 --key k2 --expires 3s --priority 1
 granted 20 to alice: available 25, held 0
-$ job create j1 --owner alice --cost 2 --deadline 300ms
+$ job create j1 --owner alice --cost 2 --deadline 3s
 held 2 for job j1 on alice: available 23, held 2`)
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(3 * time.Second)
 		conversation(t, dsn, `$ balance alice
 OWNER  AVAILABLE  HELD  USED  EXPIRED  GRANTED
 alice          3     2     0       20       25
