@@ -305,6 +305,9 @@ func migrateSQLite(ctx context.Context, pool *sqlx.DB, now int64) (err error) {
 
 // classifySQLite gives a driver error its kind, by code and never by text.
 func classifySQLite(err error) error {
+	if err == nil {
+		return nil // what follows allocates, and every statement comes by
+	}
 	var e *sqlite.Error
 	if plain(err) || !errors.As(err, &e) {
 		return err
