@@ -20,6 +20,8 @@ var (
 	ErrNoLedger = errors.New("no ledger")
 	// ErrNewer: the database was written by a newer binary, or migrated while this one ran.
 	ErrNewer = errors.New("the database is newer than this binary")
+	// ErrExists: something is in the place of what was to be made.
+	ErrExists = errors.New("it is there already")
 	// ErrReadOnly: the file or its directory, or the server, cannot be written.
 	ErrReadOnly = errors.New("the database is read-only")
 	// ErrIO: the disk failed to read or write.

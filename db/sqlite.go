@@ -70,10 +70,6 @@ var pragmas = []struct{ name, value, readBack string }{
 
 // sqliteDSN escapes a path into the driver's URI form, so that %, ? and # stay part of the name.
 func sqliteDSN(path string, writable bool) string {
-	name := filepath.ToSlash(path)
-	if !strings.HasPrefix(name, "/") {
-		name = "/" + name // a Windows drive letter
-	}
 	query := url.Values{"_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
 	for _, p := range pragmas {
 		query.Add("_pragma", p.name+"("+p.value+")")
@@ -88,11 +84,23 @@ func sqliteDSN(path string, writable bool) string {
 		query.Add("mode", "ro")
 		query.Add("_pragma", "query_only(1)")
 	}
-	return (&url.URL{Scheme: "file", OmitHost: true, Path: name, RawQuery: query.Encode()}).String()
+	return fileURL(path, query.Encode())
+}
+
+func fileURL(path, query string) string {
+	name := filepath.ToSlash(path)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name // a Windows drive letter
+	}
+	return (&url.URL{Scheme: "file", OmitHost: true, Path: name, RawQuery: query}).String()
 }
 
 func openPool(path string, writable bool, o Options, connections int) (*sqlx.DB, error) {
-	c, err := sqlite.NewConnector(sqliteDSN(path, writable))
+	return openURL(sqliteDSN(path, writable), o, connections)
+}
+
+func openURL(dsn string, o Options, connections int) (*sqlx.DB, error) {
+	c, err := sqlite.NewConnector(dsn)
 	if err != nil {
 		return nil, classifySQLite(err)
 	}

@@ -108,6 +108,7 @@ func (b *workbench) underCrashes(usual int, crash func(n int) error) {
 
 // load is callers that make and settle jobs, and note what they were told.
 type load struct {
+	pause                       sync.Mutex // whoever has it keeps the callers waiting
 	stop                        chan bool
 	running                     sync.WaitGroup
 	acknowledged, unknown, busy atomic.Int64
@@ -126,6 +127,8 @@ func (b *workbench) startLoad() *load {
 					return
 				default:
 				}
+				l.pause.Lock()
+				l.pause.Unlock()
 				job := fmt.Sprint("job-", c, "-", i)
 				create := func() error { return b.create(job, 7, ledger.ModeCharge) }
 				settle := func() error {

@@ -131,6 +131,8 @@ func wrap(err error) error {
 		e.Message = "repeat with the same key to learn it: " + err.Error()
 	case errors.Is(err, db.ErrBusy):
 		e.Code = Busy
+	case errors.Is(err, db.ErrExists):
+		e.Code = NotAllowed
 	case errors.Is(err, db.ErrNoLedger), errors.Is(err, db.ErrNewer), errors.Is(err, db.ErrReadOnly):
 		e.Code, e.Field, e.Message = Invalid, "db", "db: "+err.Error()
 	case errors.Is(err, db.ErrConstraint), errors.Is(err, db.ErrDamaged):

@@ -91,6 +91,8 @@ func commands(p Program) []*cli.Command {
 		revokeCommand(),
 		auditCommand(),
 		doctorCommand(),
+		backupCommand(),
+		restoreCommand(),
 		importCommand(),
 		exportCommand(),
 		copyCommand(),
