@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
-	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
+	"jobledger/internal/strictjson"
 	"jobledger/ledger"
 )
 
@@ -65,7 +63,7 @@ func (r *record) decode(line []byte) error {
 			if err := json.Unmarshal(raw, &text); err != nil {
 				return ledger.InvalidField(name, "is not a text")
 			}
-			if loneSurrogate(raw) {
+			if strictjson.LoneSurrogate(raw) {
 				return ledger.InvalidField(name, "is not valid UTF-8: it has a half of a surrogate pair")
 			}
 		case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
@@ -101,43 +99,11 @@ func members(line []byte) (map[string]json.RawMessage, error) {
 		if err != nil || !ok || in.Decode(&raw) != nil {
 			return nil, no
 		}
-		folded := strings.ToLower(strings.ToUpper(name))
+		folded := strictjson.Fold(name)
 		if seen[folded] {
 			return nil, ledger.InvalidField("line", "names %.40q twice", name)
 		}
 		seen[folded], object[name] = true, raw
 	}
 	return object, nil
-}
-
-// loneSurrogate finds an escape in a JSON text that is a half of a surrogate pair without the other
-// half. It stands for no character, and would be read as the replacement character.
-func loneSurrogate(raw []byte) bool {
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
-		}
-		if first := escaped(raw[i:]); utf16.IsSurrogate(first) {
-			i += 6
-			if utf16.DecodeRune(first, escaped(raw[i:])) == utf8.RuneError {
-				return true
-			}
-			i += 5
-			continue
-		}
-		i++ // past what is escaped
-	}
-	return false
-}
-
-// escaped gives the code unit of the escape that a text begins with, or 0.
-func escaped(raw []byte) rune {
-	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
-	if err != nil {
-		return 0
-	}
-	return rune(n)
 }

@@ -39,8 +39,11 @@ var mayImport = map[string][]string{
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
 		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit",
 	},
-	"internal/books": {"jobledger/ledger"},
-	"internal/crew":  {"jobledger/ledger"},
+	"internal/strictjson": {},
+	"internal/webhook":    {},
+	"internal/httpcall":   {},
+	"internal/books":      {"jobledger/ledger", "jobledger/internal/strictjson"},
+	"internal/crew":       {"jobledger/ledger"},
 	"internal/racelab": {
 		"jobledger/ledger", "jobledger/internal/crew", "jobledger/internal/racelab/timeline",
 	},
