@@ -13,6 +13,7 @@ import (
 // refusal is the error of a call that the guard did not let out.
 type refusal struct{ why string }
 
+// Error says why.
 func (r *refusal) Error() string { return r.why }
 
 // Refused tells whether an error is the guard's: then the host was not reached.

@@ -73,7 +73,9 @@ func TestPrivateAddresses(t *testing.T) {
 			t.Errorf("%s, allowed: got %v", host, err)
 		}
 	}
-	for _, host := range []string{"172.32.0.1", "100.128.0.1", "11.0.0.1", "198.20.0.1", "[2600::1]", "[2002:808:808::]"} {
+	for _, host := range []string{
+		"172.32.0.1", "100.128.0.1", "11.0.0.1", "198.20.0.1", "[2600::1]", "[2002:808:808::]",
+	} {
 		if err := httpcall.CheckURL("https://"+host+"/", o); err != nil {
 			t.Errorf("%s: got %v", host, err)
 		}

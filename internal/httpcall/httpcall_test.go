@@ -22,13 +22,16 @@ var proxied atomic.Bool
 // TestMain names a proxy before the standard library looks for one, which it does once; and no name is
 // looked up on another machine.
 func TestMain(m *testing.M) {
-	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { proxied.Store(true) }))
+	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		proxied.Store(true)
+	}))
 	if err := os.Setenv("HTTP_PROXY", proxy.URL); err != nil {
 		panic(err)
 	}
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	net.DefaultResolver = &net.Resolver{PreferGo: true}
+	net.DefaultResolver.Dial = func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("there is no resolver")
-	}}
+	}
 	os.Exit(m.Run())
 }
 

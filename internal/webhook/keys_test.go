@@ -72,7 +72,8 @@ func TestVerifierRefused(t *testing.T) {
 		f(&s)
 		return s
 	}
-	shared, public := keys(t, webhook.Standard, exampleSecret), keys(t, webhook.Ed25519, strings.Repeat("00", 32))
+	shared := keys(t, webhook.Standard, exampleSecret)
+	public := keys(t, webhook.Ed25519, strings.Repeat("00", 32))
 	var nine []webhook.Key
 	for range 9 {
 		nine = append(nine, shared...)

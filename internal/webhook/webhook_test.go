@@ -23,7 +23,8 @@ const (
 	exampleBody   = `{"test": 2432232314}`
 	exampleV1     = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 	exampleSeed   = "VEVTVFNJR05JTkdLRVlET05PVFVTRVRISVNGT1JBTlk="
-	exampleV1a    = "v1a,tQ9V2XOqn7jL/DQenEFpqIugdBVtiMmER5mhSkXBNwM0mkATuDe6KYYUuxqtaiHeYGb7KaaBRdM5WqyeFiL8Ag=="
+	exampleV1a    = "v1a,tQ9V2XOqn7jL/DQenEFpqIugdBVtiMmER5mhSkXBNwM0mkATuDe6KYYUuxqtaiHe" +
+		"YGb7KaaBRdM5WqyeFiL8Ag=="
 )
 
 var exampleTime = time.Unix(1614265330, 0)
@@ -277,7 +278,8 @@ func TestB99Causes(t *testing.T) {
 	says(t, "parsed and written again", v.Verify(example(exampleV1), []byte(`{"test":2432232314}`), exampleTime),
 		webhook.BadSignature)
 	says(t, "late", v.Verify(example(exampleV1), []byte(exampleBody), exampleTime.Add(time.Hour)), webhook.Stale)
-	says(t, "clocks", v.Verify(example(exampleV1), []byte(exampleBody), exampleTime.Add(-time.Hour)), webhook.Early)
+	says(t, "clocks", v.Verify(example(exampleV1), []byte(exampleBody), exampleTime.Add(-time.Hour)),
+		webhook.Early)
 	says(t, "kind", v.Verify(example(exampleV1a), []byte(exampleBody), exampleTime), webhook.UnknownKey)
 }
 
