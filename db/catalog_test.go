@@ -96,6 +96,8 @@ var (
 		`BEGIN SELECT RAISE\(ABORT, ('[^']*')\); END;`)
 	noDelete     = regexp.MustCompile(`CREATE TRIGGER \w+_no_delete BEFORE DELETE ON (\w+)`)
 	postgresRule = regexp.MustCompile(`CREATE FUNCTION jobledger_refuse\(\).*?\$\$.*?\$\$;`)
+	postgresBody = regexp.MustCompile(`CREATE FUNCTION (\w+)\(\) RETURNS trigger LANGUAGE plpgsql AS \$\$ ` +
+		`BEGIN (.*?) RETURN NULL; END \$\$; (CREATE TRIGGER [^;]*?) FOR EACH ROW EXECUTE FUNCTION (\w+)\(\);`)
 )
 
 // statements are those of a migration file, each on one line, sorted. Those for SQLite come in the words
@@ -107,6 +109,13 @@ func statements(t *testing.T, path string, translate bool) []string {
 	text := space.ReplaceAllString(comment.ReplaceAllString(string(file), ""), " ")
 	if !translate {
 		text = postgresRule.ReplaceAllString(text, "")
+		text = postgresBody.ReplaceAllStringFunc(text, func(rule string) string {
+			m := postgresBody.FindStringSubmatch(rule)
+			if m[1] != m[4] {
+				t.Errorf("%s: the trigger runs %s, and before it is %s", path, m[4], m[1])
+			}
+			return m[3] + " BEGIN " + m[2] + " END;"
+		})
 	} else {
 		text = sqliteRule.ReplaceAllStringFunc(text, func(rule string) string {
 			m := sqliteRule.FindStringSubmatch(rule)

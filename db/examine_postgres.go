@@ -69,7 +69,7 @@ func postgresWritable(tx *Tx) (Finding, error) {
 		return Bad("name the primary, or all hosts and target_session_attrs=read-write",
 			"the server is a standby: it can be read, and not written"), err
 	case about.Refused != "":
-		return Bad("GRANT it SELECT, INSERT and UPDATE on all tables of the ledger",
+		return Bad("GRANT it SELECT, INSERT and UPDATE on all tables of the ledger, and DELETE on polls",
 			"the role %s may not read and write %s", about.Role, about.Refused), err
 	}
 	return Good("a primary, and the role %s may write", about.Role), err

@@ -58,7 +58,7 @@ func versionPostgres(ctx context.Context, conn *sqlx.Conn) (version int, err err
 		return 0, nil
 	case !about.Readable:
 		return 0, &Error{Kind: ErrReadOnly, Reason: fmt.Sprintf("the role %s may not read schema_migrations: "+
-			"GRANT it SELECT, INSERT and UPDATE on all tables of the ledger", about.Role)}
+			"GRANT it SELECT, INSERT and UPDATE on all tables of the ledger, and DELETE on polls", about.Role)}
 	}
 	if err := conn.GetContext(ctx, &version, `SELECT COUNT(*) FROM schema_migrations`); err != nil {
 		return 0, err

@@ -269,6 +269,7 @@ func (a *answer) checkUpstream(tx *db.Tx, on *Attempt) error {
 }
 
 func (a *answer) write(tx *db.Tx, job *Job, on *Attempt) error {
+	polled := on.Submission == SubmissionAccepted
 	on.Submission, on.Evidence, on.Operator = a.submission, a.evidence, a.operator
 	if a.upstreamID != "" {
 		on.UpstreamID = &a.upstreamID
@@ -292,7 +293,16 @@ func (a *answer) write(tx *db.Tx, job *Job, on *Attempt) error {
 	job.Submission, job.UpdatedAt = a.submission, now(tx)
 	_, err = tx.Exec(`UPDATE jobs SET submission = ?, updated_at = ? WHERE id = ? AND attempt = ?`,
 		job.Submission, job.UpdatedAt, job.ID, job.Attempt)
-	return err
+	switch {
+	case err != nil:
+		return err
+	case a.submission == SubmissionAccepted && job.Status.Open():
+		on.Provider = a.provider
+		return startPoll(tx, on, now(tx)+Time(firstPoll.Microseconds()))
+	case polled:
+		return stopPoll(tx, job.ID)
+	}
+	return nil
 }
 
 // settle reports a rejected job as failed. One that ended in other books and was never settled is

@@ -209,7 +209,7 @@ type eventJob struct {
 	Detail    *string  `db:"detail"`
 }
 
-var eventColumns = qualified("j", jobColumns) +
+var eventJobColumns = qualified("j", jobColumns) +
 	`, v.id AS event_id, v.type, v.owner AS event_owner, v.payload, v.created_at AS written_at,` + legacySum
 
 func (v *eventJob) row() Violation {
@@ -234,7 +234,7 @@ func (a *auditor) auditEvents() error {
 			a.broken(checkEvents, v.row(), "%s", p)
 		}
 		return true, nil
-	}, `SELECT `+eventColumns+` FROM events v JOIN jobs j ON j.id = v.job_id WHERE v.type <> 'job.conflict'`)
+	}, `SELECT `+eventJobColumns+` FROM events v JOIN jobs j ON j.id = v.job_id WHERE v.type <> 'job.conflict'`)
 }
 
 func (v *eventJob) settlementProblem() string {
@@ -346,7 +346,7 @@ func (a *auditor) auditConflicts() error {
 		}
 		return true, nil
 	}, `
-		SELECT `+eventColumns+`, r.outcome, r.source, r.attempt AS about, r.detail
+		SELECT `+eventJobColumns+`, r.outcome, r.source, r.attempt AS about, r.detail
 		FROM events v
 		JOIN jobs j ON j.id = v.job_id
 		LEFT JOIN reports r ON r.job_id = v.job_id AND r.verdict = 'conflict' AND r.first_at = v.created_at

@@ -36,7 +36,7 @@ func (l *Ledger) Balance(ctx context.Context, p BalanceParams) (Balance, error) 
 // Balances lists the balances of all owners, without lots, in the order of their ids: at most limit
 // of those after the id after. Errors: INVALID.
 func (l *Ledger) Balances(ctx context.Context, after string, limit int) ([]Balance, error) {
-	if err := checkPage(limit); err != nil {
+	if err := firstError(checkPage(limit), checkAfter(after)); err != nil {
 		return nil, err
 	}
 	return read(ctx, l, func(tx *db.Tx) ([]Balance, error) {

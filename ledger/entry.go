@@ -45,7 +45,9 @@ type EntryFilter struct {
 //
 // Errors: INVALID; NOT_FOUND for an unknown owner, job or After.
 func (l *Ledger) Entries(ctx context.Context, f EntryFilter) ([]Entry, error) {
-	if err := checkPage(f.Limit); err != nil {
+	if err := firstError(
+		checkPage(f.Limit), checkAfter(f.After), checkOptionalID("owner", f.Owner), checkOptionalID("job", f.Job),
+	); err != nil {
 		return nil, err
 	}
 	return read(ctx, l, func(tx *db.Tx) ([]Entry, error) { return entries(tx, f) })

@@ -3,6 +3,8 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"jobledger/db"
 )
@@ -73,13 +75,20 @@ func conflictEvent(j *Job, r *Report, n int64) *Event {
 // announceConflict writes the event of a report that contradicts a settlement.
 func announceConflict(tx *db.Tx, j *Job, r *Report) error {
 	var n int64
-	// ';' is the character after ':': the range is all ids with the prefix.
 	_, err := tx.Get(&n, `SELECT COUNT(*) FROM events WHERE id > ? AND id < ? AND job_id = ?`,
-		"conflict:"+j.ID+":", "conflict:"+j.ID+";", j.ID)
+		jobEvents(j.ID)[1:]...)
 	if err != nil {
 		return err
 	}
 	return insertEvent(tx, conflictEvent(j, r, n+1))
+}
+
+// place is the event's place among those of its job.
+func (e *Event) place() (n int64) {
+	if e.Type == "job.conflict" {
+		n, _ = strconv.ParseInt(e.ID[strings.LastIndexByte(e.ID, ':')+1:], 10, 64)
+	}
+	return n
 }
 
 func newEvent(id, kind string, j *Job, payload any) *Event {
@@ -89,7 +98,7 @@ func newEvent(id, kind string, j *Job, payload any) *Event {
 func insertEvent(tx *db.Tx, e *Event) error {
 	e.CreatedAt = now(tx)
 	_, err := tx.Exec(`
-		INSERT INTO events (id, type, job_id, owner, payload, created_at)
+		INSERT INTO events (`+eventColumns+`)
 		VALUES (?, ?, ?, ?, ?, ?)`,
 		e.ID, e.Type, e.Job, e.Owner, e.Payload, e.CreatedAt)
 	return err

@@ -68,7 +68,7 @@ func explain(tx *db.Tx, job string) (Story, error) {
 		tx.Select(&s.Answers, answersQuery, job, PageMax),
 		tx.Select(&s.Reports, reportsQuery, job, PageMax),
 		tx.Select(&s.Lots, jobLotsQuery, append(jobKeys(job), PageMax)...),
-		tx.Select(&s.Events, eventsQuery, "settled:"+job, "conflict:"+job+":", "conflict:"+job+";", job, PageMax),
+		tx.Select(&s.Events, eventsQuery, append(jobEvents(job), PageMax)...),
 	); err != nil {
 		return Story{}, err
 	}
@@ -111,7 +111,7 @@ LIMIT ?`
 
 	// The shortest id is that of the settlement; a longer number is a later conflict.
 	eventsQuery = `
-SELECT id, type, job_id, owner, payload, created_at
+SELECT ` + eventColumns + `
 FROM events
 WHERE id = ? OR (id > ? AND id < ? AND job_id = ?)
 ORDER BY LENGTH(id), id

@@ -178,7 +178,7 @@ func (e *exporter) reports(tx *db.Tx) error {
 func (e *exporter) events(tx *db.Tx) error {
 	return db.Each(tx, func(v *Event) (bool, error) {
 		return e.row("event", exportEvent{"event", v.ID, v.Type, v.Job, v.Owner, v.Payload, v.CreatedAt})
-	}, `SELECT id, type, job_id, owner, payload, created_at FROM events ORDER BY id`)
+	}, `SELECT `+eventColumns+` FROM events ORDER BY id`)
 }
 
 // exportedPosting is a posting with its entry and, if the entry made the lot, that lot.

@@ -197,13 +197,6 @@ func (r *BookRefund) Check() error {
 		checkOptionalID("job", r.Job), checkOptionalID("owner", r.Owner))
 }
 
-func checkOptionalID(field, id string) error {
-	if id == "" {
-		return nil
-	}
-	return CheckID(field, id)
-}
-
 // checkCount is checkAmount where nothing is an amount too.
 func checkCount(field string, n int64) error {
 	if n == 0 {

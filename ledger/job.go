@@ -243,7 +243,8 @@ func (l *Ledger) Jobs(ctx context.Context, f JobFilter) ([]Job, error) {
 	for _, o := range Outcomes {
 		statuses = append(statuses, Status(o))
 	}
-	if err := firstError(checkOneOf("status", f.Status, statuses...), checkPage(f.Limit)); err != nil {
+	if err := firstError(checkOneOf("status", f.Status, statuses...), checkPage(f.Limit), checkAfter(f.After),
+		checkOptionalID("owner", f.Owner)); err != nil {
 		return nil, err
 	}
 	return read(ctx, l, func(tx *db.Tx) ([]Job, error) {

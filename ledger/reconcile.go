@@ -29,7 +29,7 @@ type Unresolved struct {
 //
 // Errors: INVALID.
 func (l *Ledger) UnresolvedJobs(ctx context.Context, after string, limit int) ([]Unresolved, error) {
-	if err := checkPage(limit); err != nil {
+	if err := firstError(checkPage(limit), checkAfter(after)); err != nil {
 		return nil, err
 	}
 	return read(ctx, l, func(tx *db.Tx) ([]Unresolved, error) {

@@ -88,7 +88,7 @@ func sameReport(tx *db.Tx, r *exportReport) (*exportReport, error) {
 
 func restoreEvent(tx *db.Tx, v *exportEvent) (rows int64, err error) {
 	return tx.Exec(`
-		INSERT INTO events (id, type, job_id, owner, payload, created_at)
+		INSERT INTO events (`+eventColumns+`)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING`,
 		v.ID, v.Event, v.Job, v.Owner, v.Payload, v.CreatedAt)
@@ -96,7 +96,7 @@ func restoreEvent(tx *db.Tx, v *exportEvent) (rows int64, err error) {
 
 func sameEvent(tx *db.Tx, v *exportEvent) (*exportEvent, error) {
 	there := exportEvent{Type: v.Type}
-	found, err := tx.Row(`SELECT id, type, job_id, owner, payload, created_at FROM events WHERE id = ?`,
+	found, err := tx.Row(`SELECT `+eventColumns+` FROM events WHERE id = ?`,
 		[]any{v.ID}, &there.ID, &there.Event, &there.Job, &there.Owner, &there.Payload, &there.CreatedAt)
 	return orNil(&there, found, err)
 }

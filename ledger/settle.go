@@ -131,6 +131,11 @@ func settle(tx *db.Tx, c *claim, r Report) (s Settlement, refusal, err error) {
 	if err := insertEvent(tx, settledEvent(&s)); err != nil {
 		return s, nil, err
 	}
+	if s.Job.Submission == SubmissionAccepted { // of no other submission is anybody asked
+		if err := stopPoll(tx, s.Job.ID); err != nil {
+			return s, nil, err
+		}
+	}
 	return s, nil, firstError(keepUpstream(tx, &s.Job, &r), insertWon(tx, &r))
 }
 

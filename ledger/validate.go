@@ -14,20 +14,25 @@ import (
 const (
 	AmountMax   = 1<<53 - 1 // the largest integer that every JSON reader holds exactly
 	idMax       = 255       // bytes
-	textMax     = 1024      // bytes of a reason, a detail or evidence
-	metadataMax = 4096      // bytes
+	eventIDMax  = idMax + len("conflict::") + 19
+	afterMax    = eventIDMax + len("/") + 36 // the longest place in a list: of a delivery
+	textMax     = 1024                       // bytes of a reason, a detail or evidence
+	metadataMax = 4096                       // bytes
 	timeMax     = Time(253402300799999999)
 	PageMax     = 1000 // items in one page of a list
 )
 
 // CheckID refuses an id or key that is not 1 to 255 bytes of valid UTF-8, or that has control
 // characters or space at an end. Ids are compared byte for byte.
-func CheckID(field, id string) error {
+func CheckID(field, id string) error { return checkKey(field, id, idMax) }
+
+// checkKey is CheckID for what is made of ids, and so can be longer.
+func checkKey(field, id string, bytesMax int) error {
 	switch {
 	case id == "":
-		return InvalidField(field, "is empty; it takes 1 to %d bytes", idMax)
-	case len(id) > idMax:
-		return InvalidField(field, "has %d bytes; it takes 1 to %d", len(id), idMax)
+		return InvalidField(field, "is empty; it takes 1 to %d bytes", bytesMax)
+	case len(id) > bytesMax:
+		return InvalidField(field, "has %d bytes; it takes 1 to %d", len(id), bytesMax)
 	case !utf8.ValidString(id):
 		return InvalidField(field, "is not valid UTF-8")
 	case strings.ContainsFunc(id, unicode.IsControl):
@@ -36,6 +41,22 @@ func CheckID(field, id string) error {
 		return InvalidField(field, "%q begins or ends with space", id)
 	}
 	return nil
+}
+
+// checkOptionalID is CheckID where the empty id means none.
+func checkOptionalID(field, id string) error {
+	if id == "" {
+		return nil
+	}
+	return CheckID(field, id)
+}
+
+// checkAfter refuses a place in a list that cannot be one: no engine may be asked for it.
+func checkAfter(after string) error {
+	if after == "" {
+		return nil
+	}
+	return checkKey("after", after, afterMax)
 }
 
 // ParseAmount reads credits as people and programs must write them: decimal digits only, 1 to
