@@ -29,8 +29,10 @@ SELECT (SELECT COUNT(*) FROM deliveries d JOIN endpoints p ON p.id = d.endpoint_
 
 // Backlog counts what waits. Errors: BUSY if ctx ends.
 func (l *Ledger) Backlog(ctx context.Context) (Backlog, error) {
-	return read(ctx, l, func(tx *db.Tx) (b Backlog, err error) {
-		_, err = tx.Get(&b, backlogQuery, "", now(tx), math.MaxInt32)
-		return b, err
-	})
+	return read(ctx, l, countBacklog)
+}
+
+func countBacklog(tx *db.Tx) (b Backlog, err error) {
+	_, err = tx.Get(&b, backlogQuery, "", now(tx), math.MaxInt32)
+	return b, err
 }

@@ -72,6 +72,18 @@ func conflictEvent(j *Job, r *Report, n int64) *Event {
 	})
 }
 
+// conflict reads what the event of a contradicting report says.
+func (e *Event) conflict() (Contradiction, error) {
+	var p conflictPayload
+	if err := json.Unmarshal([]byte(e.Payload), &p); err != nil {
+		return Contradiction{}, fail(Inconsistent, "the payload of event %q cannot be read", e.ID)
+	}
+	return Contradiction{
+		Event: e.ID, Job: e.Job, Owner: e.Owner, Outcome: p.Outcome, Reported: p.Reported, Source: p.Source,
+		At: e.CreatedAt,
+	}, nil
+}
+
 // announceConflict writes the event of a report that contradicts a settlement.
 func announceConflict(tx *db.Tx, j *Job, r *Report) error {
 	var n int64

@@ -30,6 +30,10 @@ func TestPlans(t *testing.T) {
 		"account":  {accountQuery, "SCAN"},
 		"taken":    {takenQuery, "owner="},
 		"jobs":     {jobEntriesOfAllQuery, "TEMP B-TREE"},
+		"expiring": {expiringQuery, "TEMP B-TREE"},
+		"owners":   {balancesQuery, "SCAN"},
+		"last":     {lastEntriesQuery, "SCAN e"},
+		"history":  {historyQuery, "SCAN e"},
 	} {
 		steps := 0
 		rows, err := pool.Query("EXPLAIN QUERY PLAN "+c.query, make([]any, strings.Count(c.query, "?"))...)

@@ -38,11 +38,13 @@ func (l *Ledger) UnresolvedJobs(ctx context.Context, after string, limit int) ([
 			return nil, err
 		}
 		for i := range list {
-			list[i].AgeSeconds = int64(now(tx)-list[i].MarkedAt) / 1_000_000
+			list[i].age(now(tx))
 		}
 		return list, nil
 	})
 }
+
+func (u *Unresolved) age(at Time) { u.AgeSeconds = int64(at-u.MarkedAt) / 1_000_000 }
 
 // unresolvedQuery finds the open jobs first, through their own index: they are few among all jobs.
 // SQLite takes the tables of a CROSS JOIN in the order in which they stand.
