@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Level says what a finding asks for.
@@ -92,6 +93,23 @@ func Bad(advice, format string, args ...any) Finding {
 
 func damaged(what string) Finding {
 	return Bad("copy the database away as it is, then restore a backup", "%s", what)
+}
+
+// Engine names the database engine.
+func (t *Tx) Engine() string { return t.engine.name }
+
+// Within runs fn for no longer than limit, with a Tx of its own. ended says that the limit ended it; on
+// PostgreSQL that ends the transaction, too.
+func (t *Tx) Within(limit time.Duration, fn func(*Tx) error) (ended bool, err error) {
+	ctx, cancel := context.WithTimeout(t.ctx, limit)
+	defer cancel()
+	bounded := *t
+	bounded.ctx = ctx
+	err = fn(&bounded)
+	if ctx.Err() != nil && t.ctx.Err() == nil && err != nil {
+		return true, nil
+	}
+	return false, err
 }
 
 func judgeSchema(version int) Finding {

@@ -90,3 +90,22 @@ func TestQuickCheckIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who has the file open is told by its program, and by which file it has.
+func TestJudgeUsers(t *testing.T) {
+	for _, c := range []struct {
+		users []user
+		level Level
+		text  string
+	}{
+		{nil, Fine, "jobledger: 0"},
+		{[]user{{7, "jobledger", false}}, Fine, "jobledger: 1"},
+		{[]user{{7, "jobledger", false}, {8, "sqlite3", false}}, Warning, "open: sqlite3 (8)"},
+		{[]user{{7, "jobledger", true}, {8, "sqlite3", false}}, Problem, "lost: jobledger (7)"},
+	} {
+		f := judgeUsers(c.users, "jobledger")
+		if f.Level != c.level || !strings.HasSuffix(f.Message, c.text) {
+			t.Errorf("%+v: %+v", c.users, f)
+		}
+	}
+}

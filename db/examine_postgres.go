@@ -1,6 +1,7 @@
 package db
 
 import (
+	"fmt"
 	"net"
 	"regexp"
 	"strings"
@@ -13,6 +14,8 @@ import (
 const (
 	postgresOldest = 15 // the oldest major version that the tests run on
 	clockApart     = 2 * time.Second
+
+	transactionLong = time.Minute
 )
 
 // postgresChecks are about the server, and how it is reached.
@@ -25,6 +28,7 @@ func postgresChecks(d *DB) []Check {
 		{"standbys", standbys},
 		{"isolation", isolation},
 		{"connections", connections},
+		{"transactions", func(tx *Tx) (Finding, error) { return transactions(tx, transactionLong) }},
 		{"collation", collation},
 		{"clock", func(tx *Tx) (Finding, error) { return clock(tx, d.options.Clock) }},
 		{"tls", tls},
@@ -203,6 +207,26 @@ func connections(tx *Tx) (Finding, error) {
 			by.Limit, by.Left, each), err
 	}
 	return Good("by %s %d are left, and each process takes up to %d", by.Limit, by.Left, each), err
+}
+
+// transactions looks for those that may hold locks for long. Of other roles a role sees nothing.
+func transactions(tx *Tx, limit time.Duration) (Finding, error) {
+	var long struct {
+		Count  int
+		Oldest *string
+	}
+	_, err := tx.Get(&long, `
+		SELECT COUNT(*) AS count,
+		       MIN(application_name || ' (' || pid || ', ' || state || ')') AS oldest
+		FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'
+		  AND xact_start < now() - CAST(? AS INTERVAL)`, fmt.Sprintf("%d us", limit.Microseconds()))
+	if long.Count > 0 && long.Oldest != nil {
+		return Warn("end it where it was begun, or with pg_terminate_backend: what it has locked waits for it",
+			"transactions that are open for more than %v: %d, such as that of %s",
+			limit, long.Count, *long.Oldest), err
+	}
+	return Good("none is open for more than %v", limit), err
 }
 
 // collation: the order of the bytes is part of the hashes.

@@ -19,7 +19,7 @@ func TestExaminePostgres(t *testing.T) {
 		return
 	}
 	c := dbtest.StartCluster(t)
-	wantHealthy(t, c.Database(t), 11)
+	wantHealthy(t, c.Database(t), 12)
 	for _, w := range []struct {
 		name     string
 		level    db.Level
@@ -87,7 +87,7 @@ func TestExaminePair(t *testing.T) {
 	}
 	primary, standby := dbtest.StartPair(t)
 	dsn := primary.Database(t)
-	wantHealthy(t, dsn, 11)
+	wantHealthy(t, dsn, 12)
 	wantFinding(t, dsn, "standbys", db.Fine, "every COMMIT waits for a standby")
 	wantFinding(t, dsn+"&synchronous_commit=local", "standbys", db.Warning, "there are 1, and no COMMIT waits")
 	dbtest.Exec(t, dsn, `CREATE ROLE reader LOGIN`, `GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`)
@@ -110,4 +110,22 @@ func TestExaminePair(t *testing.T) {
 func database(dsn string) string {
 	u, _ := url.Parse(dsn)
 	return strings.TrimPrefix(u.Path, "/")
+}
+
+// A transaction that stays open is found.
+func TestExamineLongTransaction(t *testing.T) {
+	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
+		wantFinding(t, dsn, "transactions", db.Fine, "none")
+		release, err := dbtest.Lock(dsn)
+		must(t, err)
+		d := reopen(t, dsn, db.Options{})
+		must(t, d.Read(t.Context(), func(tx *db.Tx) error {
+			f, err := db.LongTransactions(tx, 0)
+			if f.Level != db.Warning || !strings.Contains(f.Message, "for more than 0s: 1, such as that of ") {
+				t.Errorf("%+v", f)
+			}
+			return err
+		}))
+		must(t, release())
+	})
 }

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +31,7 @@ func sqliteChecks(d *DB) []Check {
 		{"writable", func(*Tx) (Finding, error) { return fileWritable(d.name), nil }},
 		{"free-space", func(*Tx) (Finding, error) { return onVolume(d.name, judgeFree) }},
 		{"file-system", func(*Tx) (Finding, error) { return onVolume(d.name, judgeFileSystem) }},
+		{"users", func(*Tx) (Finding, error) { return fileUsers(d.name), nil }},
 		{"wal-size", func(*Tx) (Finding, error) { return walSize(d.name) }},
 		{"integrity", func(tx *Tx) (Finding, error) { return quickCheck(tx, quickCheckMax) }},
 	}
@@ -182,16 +182,53 @@ func walSize(path string) (Finding, error) {
 	return Good("%d MB", info.Size()>>20), nil
 }
 
+// user is another process that has the database open.
+type user struct {
+	pid     int
+	program string
+	deleted bool // the file that it has open is not the one that has the name now
+}
+
+func fileUsers(path string) Finding {
+	users, known := usersOf(path)
+	if !known {
+		return Good("not looked at on this system")
+	}
+	self, _ := os.Executable()
+	return judgeUsers(users, filepath.Base(self))
+}
+
+// judgeUsers knows the programs of this product by the name that this one has.
+func judgeUsers(users []user, self string) Finding {
+	var lost, foreign []string
+	for _, u := range users {
+		name := fmt.Sprintf("%s (%d)", u.program, u.pid)
+		if u.deleted {
+			lost = append(lost, name)
+		}
+		if u.program != self {
+			foreign = append(foreign, name)
+		}
+	}
+	switch {
+	case len(lost) > 0:
+		return Bad("end them, and find out what they were told since",
+			"the file was replaced while they had it open, what they write is lost: %s", strings.Join(lost, ", "))
+	case len(foreign) > 0:
+		return Warn("end them, let them look at a backup: one may hold a lock, or bring a SQLite that does damage",
+			"other programs have the file open: %s", strings.Join(foreign, ", "))
+	}
+	return Good("other processes of jobledger: %d", len(users))
+}
+
 // quickCheck lets SQLite look at its pages, for no longer than bound.
 func quickCheck(tx *Tx, bound time.Duration) (Finding, error) {
-	ctx, cancel := context.WithTimeout(tx.ctx, bound)
-	defer cancel()
-	bounded := *tx
-	bounded.ctx = ctx
 	var rows []string
-	err := bounded.Select(&rows, fmt.Sprintf(`PRAGMA quick_check(%d)`, quickCheckRows))
+	ended, err := tx.Within(bound, func(tx *Tx) error {
+		return tx.Select(&rows, fmt.Sprintf(`PRAGMA quick_check(%d)`, quickCheckRows))
+	})
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) && tx.ctx.Err() == nil:
+	case ended:
 		return Good("nothing found in %v, then stopped: audit looks at everything", bound), nil
 	case err != nil:
 		return Finding{}, err

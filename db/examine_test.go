@@ -49,7 +49,7 @@ func wantHealthy(t *testing.T, dsn string, checks int) {
 }
 
 func TestExamineSQLite(t *testing.T) {
-	wantHealthy(t, dbtest.SQLite(t), 10)
+	wantHealthy(t, dbtest.SQLite(t), 11)
 	for _, c := range []struct {
 		name  string
 		level db.Level

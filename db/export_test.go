@@ -13,3 +13,6 @@ func MigratePostgres(ctx context.Context, dsn string, o Options) error {
 	defer pool.Close()
 	return explainPostgres(dsn, migratePostgres(ctx, pool, o, false))
 }
+
+// LongTransactions is the check of that name, with another limit.
+var LongTransactions = transactions

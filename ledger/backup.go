@@ -80,7 +80,7 @@ func (c *FileCopy) audit(ctx context.Context, path string, o Options) (err error
 func (r AuditReport) Err() error {
 	for _, c := range r.Checks {
 		if !c.OK {
-			return fail(Inconsistent, "the ledger does not hold together: %s: %v", c.Name, c.Violations[0])
+			return fail(Inconsistent, "the ledger does not hold together: %s: %v", c.Name, c.Violations[0]["problem"])
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	"jobledger/db"
@@ -33,11 +34,14 @@ const (
 	answerWait = 10 * time.Minute   // a marked attempt, for its answer
 	sweepWait  = 24 * time.Hour     // what is due, for a sweep
 	openWait   = 7 * 24 * time.Hour // a job without a deadline, for its end
+
+	clockBack = 2 * time.Second  // that the last entry may be ahead of the clock
+	auditMax  = 10 * time.Second // that the audit may take
 )
 
 // Examine looks at a ledger and at what it stands on: the engine and its settings, the file or the
-// server, and what waits for somebody. It changes nothing, not even an older schema. What [Ledger.Audit]
-// checks it leaves to that.
+// server, and what waits for somebody, and for up to ten seconds [Ledger.Audit]. It changes nothing, not even
+// an older schema.
 //
 // Errors: as of [Open].
 func Examine(ctx context.Context, dsn string, o Options) (Examination, error) {
@@ -45,6 +49,8 @@ func Examine(ctx context.Context, dsn string, o Options) (Examination, error) {
 		db.Check{Name: "reconciliation", Look: lookForUnresolved},
 		db.Check{Name: "sweep", Look: lookForDue},
 		db.Check{Name: "open-jobs", Look: lookForForgotten},
+		db.Check{Name: "last-entry", Look: lookAtLastEntry},
+		db.Check{Name: "audit", Look: func(tx *db.Tx) (Finding, error) { return lookByAudit(tx, auditMax) }},
 	)
 	if err != nil {
 		return Examination{}, wrap(err)
@@ -101,6 +107,44 @@ func lookForForgotten(tx *db.Tx) (Finding, error) {
 			openWait/(24*time.Hour), jobs.Count, *jobs.Oldest), err
 	}
 	return db.Good("none is old and without a deadline"), err
+}
+
+// lookAtLastEntry finds a clock that was set back: what is due would not be, until it has caught up.
+func lookAtLastEntry(tx *db.Tx) (Finding, error) {
+	var last *Time
+	_, err := tx.Get(&last, `SELECT MAX(recorded_at) FROM entries`)
+	switch {
+	case last == nil:
+		return db.Good("there is no entry yet"), err
+	case *last > now(tx)+Time(clockBack.Microseconds()):
+		return db.Warn("set the clock, by NTP",
+			"the last entry was made at %v, and this machine's clock says %v", last, now(tx)), err
+	}
+	return db.Good("made at %v, not after now", last), err
+}
+
+// lookByAudit has to come last: where it is ended, nothing more can be read on a server.
+func lookByAudit(tx *db.Tx, limit time.Duration) (Finding, error) {
+	var report AuditReport
+	ended, err := tx.Within(limit, func(tx *db.Tx) (err error) {
+		report, err = newAuditor(tx, tx.Engine()).audit(AuditParams{})
+		return err
+	})
+	var broken []string
+	for _, c := range report.Checks {
+		if !c.OK {
+			broken = append(broken, c.Name)
+		}
+	}
+	switch {
+	case ended || err != nil:
+		return db.Good("stopped after %v: audit looks at everything", limit), err
+	case len(broken) > 0:
+		return db.Bad("see the rows with audit, keep your backups, and settle nothing by hand",
+			"checks that found violations: %d of %d: %s", len(broken), len(report.Checks),
+			strings.Join(broken, ", ")), nil
+	}
+	return db.Good("clean, %d checks", len(report.Checks)), nil
 }
 
 const forgotten = `status IN ('pending', 'processing') AND deadline IS NULL AND created_at <= ?`

@@ -57,3 +57,17 @@ func TestExamine(t *testing.T) {
 		}
 	})
 }
+
+// A clock that was set back is found, and what an audit finds is.
+func TestExamineLooksAtTheJournal(t *testing.T) {
+	eachBrokenWorkbench(t, func(b *workbench) {
+		b.finding(0, "last-entry", ledger.Fine, "no entry")
+		b.give("lasting", 100)
+		b.finding(-2*time.Second, "last-entry", ledger.Fine, "2030-01-01T00:00:00.000000Z")
+		b.finding(-3*time.Second, "last-entry", ledger.Warning,
+			"the last entry was made at 2030-01-01T00:00:00.000000Z")
+		b.finding(0, "audit", ledger.Fine, "clean, 26 checks")
+		b.exec(`UPDATE balances SET available = 101`)
+		b.finding(0, "audit", ledger.Problem, "violations: 2 of 26: balances-journal, balances-lots")
+	})
+}

@@ -18,9 +18,9 @@ func backupCommand() *cli.Command {
 		UsageText: "jobledger backup nightly.db",
 		ArgsUsage: "FILE",
 		Usage:     "copy the database file, also while it is in use",
-		Description: "FILE is then a ledger as it was at one moment, with everything in it, that only you can read. " +
-			"It is audited before it gets its name; until then, and if anything goes wrong, nothing is at FILE " +
-			"that was not there before. Copying a live database with cp loses what is in its -wal file.\n\n" +
+		Description: "FILE is then a ledger as it was at one moment, with everything in it, that only you can " +
+			"read. It is audited before it gets its name; until then, and if anything goes wrong, nothing is at " +
+			"FILE that was not there before. Copying a live database with cp loses what is in its -wal file.\n\n" +
 			"If the ledger does not hold together there is no backup, and exit status 8: look at it with audit, and " +
 			"keep the backups that you have; --no-audit makes one all the same. A backup that was killed " +
 			"leaves a file .jobledger-new-* that can be deleted.\n\n" +
@@ -45,8 +45,8 @@ func restoreCommand() *cli.Command {
 			"its -wal and -shm files, once no program has it open. FILE stays as it is. What comes of it is audited " +
 			"before it gets its name; if anything goes wrong, there is nothing.\n\n" +
 			"What was recorded after the backup is not in it. A job that ended since is open again: ask its " +
-			"provider, and report the outcome with notify, before you let anybody cancel it. Reports that arrive again " +
-			"settle it once, as ever. Credits that were granted since are granted again with the same key.\n\n" +
+			"provider, and report the outcome with notify, before you let anybody cancel it. Reports that arrive " +
+			"again settle it once, as ever. Credits that were granted since are granted again with the same key.\n\n" +
 			"An export is brought back with import, which can also go to PostgreSQL.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: noAudit, Usage: "check the pages of the copy only, not what the ledger says"},

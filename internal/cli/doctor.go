@@ -17,7 +17,8 @@ func doctorCommand() *cli.Command {
 		Usage:     "look at the database and at what it stands on, changing nothing",
 		Description: "Says what is wrong and what to do about it. A warning: it works, but is weaker than it " +
 			"should be or waits for somebody. A problem: nothing can be written, or the data is damaged or a " +
-			"crash may damage it. Exits with 8 if there is a problem. The credits are checked by audit.",
+			"crash may damage it. Exits with 8 if there is a problem. For up to ten seconds it audits, too; the " +
+			"rows that audit finds broken it names itself.",
 		Action: runDoctor,
 	}
 }

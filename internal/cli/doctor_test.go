@@ -62,7 +62,7 @@ func TestDoctorFinds(t *testing.T) {
 	}
 	stdout, stderr, exit := run(t, path, "doctor")
 	if exit != 8 || !strings.Contains(stdout, "\nPROBLEM  integrity: ") ||
-		stderr != "jobledger: doctor: problems: 1: integrity\n" {
+		stderr != "jobledger: doctor: problems: 2: integrity, audit\n" {
 		t.Errorf("damaged: exit %d, %s, %s", exit, stdout, stderr)
 	}
 	stdout, stderr, exit = run(t, path+"-none", "doctor")
