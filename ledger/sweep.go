@@ -37,6 +37,25 @@ func (l *Ledger) Sweep(ctx context.Context, limit int) (SweepResult, error) {
 	})
 }
 
+// sweepPage is how much one transaction of [SweepAll] sweeps: few enough that nobody waits for long.
+const sweepPage = 50
+
+// SweepAll sweeps until nothing is due, and adds up what it did. Each round is a transaction of its own,
+// so that others are not kept waiting for the whole; after an error, the rounds before it are done.
+func SweepAll(ctx context.Context, l *Ledger) (total SweepResult, err error) {
+	for {
+		r, err := l.Sweep(ctx, sweepPage)
+		if err != nil {
+			return total, err
+		}
+		r.ExpiredLots += total.ExpiredLots
+		r.TimedOut += total.TimedOut
+		if total = r; !r.More {
+			return total, nil
+		}
+	}
+}
+
 type sweptJob struct{ ID, Owner string }
 
 // sweeping is one sweep at work.

@@ -15,26 +15,6 @@ import (
 	"jobledger/ledger"
 )
 
-func TestParseSpan(t *testing.T) {
-	const day = 24 * time.Hour
-	for text, want := range map[string]time.Duration{
-		"90m": 90 * time.Minute, "72h": 72 * time.Hour, "30d": 30 * day, "1d12h": 36 * time.Hour,
-		"-1h": -time.Hour, "-2d": -2 * day, "0s": 0, "1.5h": 90 * time.Minute, "106750d": 106750 * day,
-	} {
-		if got, err := parseSpan(text); err != nil || got != want {
-			t.Errorf("%q: got %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{
-		"", "-", "5", "d", "1.5d", "-d", "+1d", "1d-1h", "--1h", "1d2d", "106751d", "106750d900000h",
-		"99999999999999999999d", "9999999999h", "1w", "1 h", "tomorrow",
-	} {
-		if got, err := parseSpan(text); err == nil {
-			t.Errorf("%q: got %v, want an error", text, got)
-		}
-	}
-}
-
 // inCommand runs check as the action of a command that takes one flag.
 func inCommand(t *testing.T, flag, value string, check func(c *cli.Context)) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"jobledger/internal/racelab/kit"
+	"jobledger/ledger"
 )
 
 func labCheckCommand() *cli.Command {
@@ -67,7 +68,7 @@ func checkOptions(c *cli.Context) (kit.Options, error) {
 		return o, err
 	}
 	o.Rounds = int(rounds)
-	if o.Timeout, err = parseSpan(c.String("timeout")); err != nil || o.Timeout <= 0 {
+	if o.Timeout, err = ledger.ParseSpan(c.String("timeout")); err != nil || o.Timeout <= 0 {
 		return o, usage("timeout", "timeout: %q is not a time such as 10s or 500ms", c.String("timeout"))
 	}
 	if c.IsSet("only") {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -22,7 +21,7 @@ func sweepCommand() *cli.Command {
 }
 
 func runSweep(c *cli.Context) error {
-	total, err := with(c, sweepAll)
+	total, err := with(c, ledger.SweepAll)
 	if err != nil {
 		return err
 	}
@@ -36,25 +35,6 @@ func runSweep(c *cli.Context) error {
 		}
 	}
 	return nil
-}
-
-// sweepPage is how much one transaction sweeps: few enough that nobody waits for long.
-const sweepPage = 50
-
-// sweepAll sweeps until nothing is due. Each round is a transaction of its own, so that others are
-// not kept waiting for the whole.
-func sweepAll(ctx context.Context, l *ledger.Ledger) (total ledger.SweepResult, err error) {
-	for {
-		r, err := l.Sweep(ctx, sweepPage)
-		if err != nil {
-			return total, err
-		}
-		r.ExpiredLots += total.ExpiredLots
-		r.TimedOut += total.TimedOut
-		if total = r; !r.More {
-			return total, nil
-		}
-	}
 }
 
 func printSweep(w io.Writer, r *ledger.SweepResult) {

@@ -1,0 +1,92 @@
+package server_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jobledger/db/dbtest"
+	"jobledger/internal/server"
+	"jobledger/ledger"
+)
+
+// TestShutdownUnderLoad: a server that is told to end answers all that it has accepted, refuses the rest,
+// and what it acknowledged is in the ledger.
+func TestShutdownUnderLoad(t *testing.T) {
+	s := sqlite(t)
+	s.grant("alice", "k1", "1000000")
+	var acknowledged sync.Map
+	var made atomic.Int64
+	var clients sync.WaitGroup
+	for client := range 16 {
+		clients.Go(func() {
+			for n := range 1_000_000 {
+				id := fmt.Sprintf("j%d-%d", client, n)
+				r, err := s.try("POST", "/v1/jobs", `{"id":"`+id+`","owner":"alice","cost":1}`)
+				switch {
+				case err != nil:
+					return // the server is gone
+				case r.status == 201:
+					acknowledged.Store(id, true)
+					made.Add(1)
+				case r.status != 503:
+					t.Errorf("%s: got %d %s", id, r.status, r.text)
+				}
+			}
+		})
+	}
+	for made.Load() < 200 {
+		time.Sleep(time.Millisecond)
+	}
+	began := time.Now()
+	s.stop()
+	clients.Wait()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+	acknowledged.Range(func(id, _ any) bool {
+		if _, err := s.ledger.Job(t.Context(), id.(string)); err != nil {
+			t.Errorf("%v was acknowledged: %v", id, err)
+		}
+		return true
+	})
+	t.Logf("%d jobs were acknowledged", made.Load())
+}
+
+// TestShutdownIsBounded: a request that cannot be finished within the time is refused, and tells so.
+func TestShutdownIsBounded(t *testing.T) {
+	dsn := dbtest.SQLite(t)
+	s := start(t, dsn, server.Options{Grace: 300 * time.Millisecond})
+	s.grant("alice", "k1", "100")
+	release, err := dbtest.Lock(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	waiting := make(chan reply, 1)
+	go func() {
+		r, err := s.try("POST", "/v1/jobs", `{"id":"j1","owner":"alice","cost":1}`)
+		if err != nil {
+			t.Error(err)
+		}
+		waiting <- r
+	}()
+	time.Sleep(200 * time.Millisecond) // it waits for the lock by now; if not, it is refused all the same
+	began := time.Now()
+	s.end()
+	if err := <-s.ended; err != nil || time.Since(began) > 8*time.Second {
+		t.Errorf("it ended after %v with %v", time.Since(began), err)
+	}
+	s.ended <- nil
+	r := <-waiting
+	if code := r.member(t, "code"); r.status != 503 ||
+		(code != string(ledger.Busy) && code != string(ledger.OutcomeUnknown)) {
+		t.Errorf("got %d %s", r.status, r.text)
+	}
+}
