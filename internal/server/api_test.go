@@ -14,8 +14,12 @@ import (
 	"jobledger/ledger"
 )
 
+// secret is one of an endpoint.
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
 // TestNouns walks through every operation, on both engines.
 func TestNouns(t *testing.T) {
+	const endpoint = `{"url":"http://127.0.0.1:1/hook","secret":"` + secret + `","types":["job.completed"]}`
 	dbtest.Each(t, func(t *testing.T, dsn string) {
 		s := start(t, dsn, server.Options{})
 		for _, c := range []struct {
@@ -53,6 +57,12 @@ func TestNouns(t *testing.T) {
 			{"POST", "/v1/revocations", `{"owner":"alice","amount":5,"key":"r1","reason":"charged back"}`, 201,
 				"balance.expired 5"},
 			{"GET", "/v1/entries?job=j1", ``, 200, "items"},
+			{"GET", "/v1/events?job=j1", ``, 200, "items"},
+			{"POST", "/v1/endpoints", endpoint, 201, "endpoint.url http://127.0.0.1:1/hook"},
+			{"POST", "/v1/endpoints", endpoint, 201, "replayed true"},
+			{"POST", "/v1/events/settled:j1/replay", ``, 200, "items"},
+			{"GET", "/v1/deliveries?status=pending", ``, 200, "items"},
+			{"GET", "/v1/endpoints", ``, 200, "items"},
 			{"GET", "/v1/owners/alice/entries?limit=3", ``, 200, "items"},
 			{"GET", "/v1/audit?quiescent=true", ``, 200, "ok true"},
 			{"GET", "/healthz", ``, 200, ""},
@@ -132,8 +142,13 @@ func TestPages(t *testing.T) {
 			t.Errorf("job %q: got %v", id, got)
 		}
 	}
+	s.must("POST", "/v1/endpoints", `{"url":"http://127.0.0.1:1/","secret":"`+secret+`"}`)
+	for _, id := range []string{"c%20d", "%2E", "%25%32%46"} {
+		s.must("POST", "/v1/jobs/"+id+"/cancel", "")
+	}
 	for path, want := range map[string]int{
-		"/v1/jobs?owner=alice": 5, "/v1/owners/alice/entries?": 6, "/v1/entries?": 7, "/v1/owners?": 2,
+		"/v1/jobs?owner=alice": 5, "/v1/owners/alice/entries?": 9, "/v1/entries?": 10, "/v1/owners?": 2,
+		"/v1/events?": 3, "/v1/deliveries?": 3,
 		"/v1/reconcile?": 0,
 	} {
 		seen, after := map[string]bool{}, ""

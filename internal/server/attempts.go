@@ -63,7 +63,7 @@ func (s *Server) addAttempts() {
 	}
 }
 
-func (s *Server) submit(ctx context.Context, in *jobBodyInput) (ledger.SubmitResult, error) {
+func (s *Server) submit(ctx context.Context, in *verbInput) (ledger.SubmitResult, error) {
 	var b attemptRequest
 	if err := decode(in.RawBody, &b); err != nil {
 		return ledger.SubmitResult{}, err

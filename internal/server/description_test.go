@@ -135,6 +135,7 @@ func TestDocs(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	s := sqlite(t)
 	s.grant("alice-the-owner", "key-1", "100")
+	s.must("POST", "/v1/endpoints", `{"url":"http://127.0.0.1:1/","secret":"`+secret+`"}`)
 	s.must("POST", "/v1/jobs", `{"id":"job-the-first","owner":"alice-the-owner","cost":7}`)
 	for range 3 {
 		s.must("POST", "/v1/jobs/job-the-first/reports", `{"outcome":"failed","source":"poll"}`)
@@ -150,6 +151,7 @@ func TestMetrics(t *testing.T) {
 		`jobledger_reports_total{source="poll",verdict="duplicate"} 2`,
 		`jobledger_reports_total{source="callback",verdict="stale"} 1`,
 		`jobledger_http_request_seconds_count{route="POST /v1/jobs"} 1`,
+		`jobledger_jobs_open 0`, `jobledger_deliveries{status="pending"} 1`, `jobledger_polls 0`,
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("the figures lack %s", line)

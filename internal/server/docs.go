@@ -25,7 +25,7 @@ var docsPage = template.Must(template.ParseFS(pageFiles, "page/docs.html"))
 func (s *Server) addPages() {
 	s.mux.HandleFunc("GET /healthz", s.healthy)
 	s.mux.HandleFunc("GET /readyz", s.ready)
-	s.mux.HandleFunc("GET /metrics", s.metrics.handler().ServeHTTP)
+	s.mux.HandleFunc("GET /metrics", s.guard(ledger.ScopeRead, s.metrics.handler()))
 	style, err := pageFiles.ReadFile("page/style.css")
 	if err != nil {
 		panic(err) // it is in the binary

@@ -27,10 +27,6 @@ type jobAnswer struct {
 	Job ledger.Job `json:"job"`
 }
 
-type createInput struct {
-	RawBody []byte `contentType:"application/json"`
-}
-
 type jobsInput struct {
 	Owner  string `query:"owner" maxLength:"255" doc:"only this owner's"`
 	Status string `query:"status" enum:"pending,processing,completed,failed,canceled,timed_out"`
@@ -40,12 +36,6 @@ type jobsInput struct {
 
 type jobInput struct {
 	ID string `path:"id" maxLength:"255"`
-}
-
-// jobBodyInput names a job and says something of it.
-type jobBodyInput struct {
-	ID      string `path:"id" maxLength:"255"`
-	RawBody []byte `contentType:"application/json"`
 }
 
 func (s *Server) addJobs() {
@@ -85,7 +75,7 @@ func (s *Server) addJobs() {
 	}, s.settleLegacy)
 }
 
-func (s *Server) createJob(ctx context.Context, in *createInput) (ledger.JobResult, error) {
+func (s *Server) createJob(ctx context.Context, in *bodyInput) (ledger.JobResult, error) {
 	var b jobRequest
 	if err := decode(in.RawBody, &b); err != nil {
 		return ledger.JobResult{}, err
@@ -123,7 +113,7 @@ func (s *Server) explain(ctx context.Context, in *jobInput) (ledger.Story, error
 	return s.ledger.Explain(ctx, in.ID)
 }
 
-func (s *Server) cancel(ctx context.Context, in *jobBodyInput) (ledger.Settlement, error) {
+func (s *Server) cancel(ctx context.Context, in *verbInput) (ledger.Settlement, error) {
 	var b cancelRequest
 	if err := decodeFree(in.RawBody, &b); err != nil {
 		return ledger.Settlement{}, err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,7 +23,7 @@ type metrics struct {
 	refused  prometheus.Counter
 }
 
-func newMetrics() *metrics {
+func newMetrics(l *ledger.Ledger, log *slog.Logger) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -39,7 +40,7 @@ func newMetrics() *metrics {
 			Name: "jobledger_http_refused_total", Help: "Requests refused because the server had too many.",
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.reports, m.refused,
+	m.registry.MustRegister(&backlog{l, log}, m.requests, m.seconds, m.reports, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -86,7 +86,7 @@ func TestFull(t *testing.T) {
 	s.slots <- struct{}{}
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		s.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+path, nil))
 		return w
 	}
 	if w := get("/v1/jobs"); w.Code != 503 || w.Header().Get("Retry-After") != "1" ||
@@ -115,7 +115,7 @@ func TestNotReady(t *testing.T) {
 	}
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503} {
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		s.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+path, nil))
 		if w.Code != want {
 			t.Errorf("%s: got %d %s, want %d", path, w.Code, w.Body, want)
 		}

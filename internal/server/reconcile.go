@@ -57,7 +57,7 @@ func (s *Server) unresolved(ctx context.Context, in *unresolvedInput) (list[ledg
 	return page(all, most, func(u *ledger.Unresolved) string { return u.Job }), err
 }
 
-func (s *Server) reconcileAccept(ctx context.Context, in *jobBodyInput) (ledger.AnswerResult, error) {
+func (s *Server) reconcileAccept(ctx context.Context, in *verbInput) (ledger.AnswerResult, error) {
 	var b reconcileAcceptRequest
 	if err := decode(in.RawBody, &b); err != nil {
 		return ledger.AnswerResult{}, err
@@ -68,7 +68,7 @@ func (s *Server) reconcileAccept(ctx context.Context, in *jobBodyInput) (ledger.
 	})
 }
 
-func (s *Server) reconcileReject(ctx context.Context, in *jobBodyInput) (ledger.AnswerResult, error) {
+func (s *Server) reconcileReject(ctx context.Context, in *verbInput) (ledger.AnswerResult, error) {
 	var b reconcileRejectRequest
 	if err := decode(in.RawBody, &b); err != nil {
 		return ledger.AnswerResult{}, err

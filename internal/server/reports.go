@@ -28,7 +28,7 @@ func (s *Server) addReports() {
 	}, s.report)
 }
 
-func (s *Server) report(ctx context.Context, in *jobBodyInput) (ledger.Settlement, error) {
+func (s *Server) report(ctx context.Context, in *verbInput) (ledger.Settlement, error) {
 	var b reportRequest
 	if err := decode(in.RawBody, &b); err != nil {
 		return ledger.Settlement{}, err

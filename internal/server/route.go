@@ -40,6 +40,19 @@ type route struct {
 	free    bool // the body may be left out
 }
 
+// noInput is the input of an operation that takes nothing, bodyInput that of one that takes a document, and
+// verbInput that of one that does something with what it names.
+type (
+	noInput   struct{}
+	bodyInput struct {
+		RawBody []byte `contentType:"application/json"`
+	}
+	verbInput struct {
+		ID      string `path:"id" maxLength:"255"`
+		RawBody []byte `contentType:"application/json"`
+	}
+)
+
 // answer is what a handler's result is sent as.
 type answer[O any] struct{ Body O }
 

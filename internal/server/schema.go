@@ -27,6 +27,8 @@ var words = map[reflect.Type]huma.Schema{
 		ledger.SubmissionAccepted, ledger.SubmissionRejected, ledger.SubmissionUncertain, ledger.SubmissionUnknown),
 	reflect.TypeFor[ledger.Verdict](): enum(ledger.Won, ledger.Duplicate, ledger.Conflict, ledger.Stale,
 		ledger.Refused),
+	reflect.TypeFor[ledger.DeliveryStatus](): enum(ledger.DeliveryPending, ledger.DeliveryDelivered,
+		ledger.DeliveryDead),
 	reflect.TypeFor[ledger.Code](): enum(codes()...),
 }
 
@@ -79,6 +81,7 @@ func newRegistry() huma.Registry {
 	stand[ledger.Source](r)
 	stand[ledger.Submission](r)
 	stand[ledger.Verdict](r)
+	stand[ledger.DeliveryStatus](r)
 	stand[ledger.Code](r)
 	return r
 }

@@ -36,6 +36,10 @@ type Options struct {
 	// default 15 s. What is not finished then is refused.
 	Grace time.Duration
 
+	// NeedToken refuses every request without a token. Otherwise a server whose ledger has never had one
+	// answers what is asked from this machine.
+	NeedToken bool
+
 	// CertFile and KeyFile are the files of the certificate; without them, connections are not encrypted.
 	CertFile, KeyFile string
 }
@@ -48,6 +52,7 @@ type Server struct {
 	api      huma.API
 	needs    map[string]ledger.Scope // what each operation needs, by its id
 	metrics  *metrics
+	gate     *gate
 	slots    chan struct{} // one per request that is being answered
 	draining atomic.Bool
 	handler  http.Handler
@@ -65,8 +70,8 @@ func New(l *ledger.Ledger, o Options) *Server {
 		o.Grace = 15 * time.Second
 	}
 	s := &Server{
-		options: o, ledger: l, mux: http.NewServeMux(), metrics: newMetrics(),
-		needs: map[string]ledger.Scope{}, slots: make(chan struct{}, o.Concurrent),
+		options: o, ledger: l, mux: http.NewServeMux(), metrics: newMetrics(l, o.Log),
+		gate: newGate(l, o.NeedToken), needs: map[string]ledger.Scope{}, slots: make(chan struct{}, o.Concurrent),
 	}
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: describe(),
@@ -91,6 +96,8 @@ func (s *Server) addRoutes() {
 	s.addAttempts()
 	s.addReports()
 	s.addReconcile()
+	s.addEvents()
+	s.addEndpoints()
 	s.addSweeps()
 	s.addRevocations()
 	s.addAudit()

@@ -7,8 +7,6 @@ import (
 	"jobledger/ledger"
 )
 
-type noInput struct{}
-
 func (s *Server) addSweeps() {
 	add(s, route{
 		method: http.MethodPost, path: "/v1/sweeps", id: "sweep", tag: "sweeps", need: ledger.ScopeWrite,

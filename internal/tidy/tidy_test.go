@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"internal/strictjson": {},
 	"internal/webhook":    {},
 	"internal/httpcall":   {},
+	"internal/server":     {"jobledger/ledger", "jobledger/internal/strictjson"},
 	"internal/books":      {"jobledger/ledger", "jobledger/internal/strictjson"},
 	"internal/crew":       {"jobledger/ledger"},
 	"internal/racelab": {
