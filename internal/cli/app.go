@@ -96,6 +96,7 @@ func commands(p Program) []*cli.Command {
 		importCommand(),
 		exportCommand(),
 		copyCommand(),
+		serveCommand(),
 		raceCommand(),
 		raceChildCommand(),
 		labCommand(),

@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"internal/cli": {
 		"jobledger/ledger", "jobledger/internal/books", "jobledger/internal/racelab",
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
-		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit",
+		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit", "jobledger/internal/server",
 	},
 	"internal/strictjson": {},
 	"internal/webhook":    {},

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"jobledger/internal/server"
+	"jobledger/ledger"
+)
+
+func serveCommand() *cli.Command {
+	return &cli.Command{
+		Name: "serve",
+		UsageText: "jobledger serve\n" +
+			"jobledger serve --addr 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
+		Usage: "answer requests over HTTP",
+		Description: "The nouns and verbs of the commands stand under /v1, with the same fields; /docs explains " +
+			"them, /metrics counts. While no token was ever made, the server answers programs on this machine; " +
+			"from the first token on, only those who have one (token create).\n\n" +
+			"An address that others can reach is refused without a token, and without a certificate unless " +
+			"--behind-proxy says that TLS ends elsewhere. The log, on stderr, has a line of JSON for each request " +
+			"and nothing secret. SIGTERM and Ctrl-C finish what was accepted.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8080", Usage: "listen at `HOST:PORT`; 0: any free port"},
+			&cli.StringFlag{Name: "tls-cert", Usage: "the `FILE` of the certificate, with those above it"},
+			&cli.StringFlag{Name: "tls-key", Usage: "the `FILE` of its key"},
+			&cli.BoolFlag{Name: "behind-proxy", Usage: "what is reached from elsewhere is a proxy, where TLS ends"},
+		},
+		Action: runServe,
+	}
+}
+
+// sweepEvery is how often a server sweeps. Nothing depends on it: what is due counts as swept anyway.
+const sweepEvery = 30 * time.Second
+
+// service is what serve was asked for.
+type service struct {
+	addr    string
+	options server.Options
+}
+
+func runServe(c *cli.Context) error {
+	s, err := serviceOf(c)
+	if err != nil {
+		return err
+	}
+	_, err = with(c, func(ctx context.Context, l *ledger.Ledger) (struct{}, error) {
+		return struct{}{}, s.run(ctx, c, l)
+	})
+	return err
+}
+
+// serviceOf reads the arguments and refuses what would be open to others.
+func serviceOf(c *cli.Context) (*service, error) {
+	s := &service{addr: c.String("addr"), options: server.Options{
+		Log:      slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)),
+		CertFile: c.String("tls-cert"),
+		KeyFile:  c.String("tls-key"),
+	}}
+	host, _, err := net.SplitHostPort(s.addr)
+	proxy, encrypted := c.Bool("behind-proxy"), s.options.CertFile != ""
+	switch {
+	case err != nil:
+		return nil, usage("addr", "addr: %q is not HOST:PORT", s.addr)
+	case encrypted != (s.options.KeyFile != ""):
+		return nil, usage("tls-cert", "tls-cert: --tls-cert and --tls-key go together")
+	case !loopback(host) && !encrypted && !proxy:
+		return nil, usage("addr", "addr: others can reach %s: give --tls-cert and --tls-key, or say "+
+			"--behind-proxy if TLS ends elsewhere", s.addr)
+	}
+	if encrypted {
+		if _, err := tls.LoadX509KeyPair(s.options.CertFile, s.options.KeyFile); err != nil {
+			return nil, usage("tls-cert", "tls-cert: %v", err)
+		}
+	}
+	s.options.NeedToken = !loopback(host) || proxy
+	return s, nil
+}
+
+// loopback tells whether an address can be reached from this machine alone. A name is looked up nowhere.
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// run listens, says where, and serves until the command is told to end.
+func (s *service) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) error {
+	list, err := l.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	valid := slices.ContainsFunc(list, func(t ledger.Token) bool { return t.RevokedAt == nil })
+	if s.options.NeedToken && !valid {
+		return usage("addr", "addr: others can reach %s, and nobody has a token: make one first (token create)",
+			s.addr)
+	}
+	listener, err := net.Listen("tcp", s.addr)
+	if err != nil {
+		return usage("addr", "addr: %v", err)
+	}
+	answer := struct {
+		URL string `json:"url"`
+	}{"http://" + listener.Addr().String()}
+	if s.options.CertFile != "" {
+		answer.URL = "https://" + listener.Addr().String()
+	}
+	if err := show(c, answer, func(w io.Writer) {
+		who := "open to programs on this machine, as no token was ever made"
+		if s.options.NeedToken || len(list) > 0 {
+			who = "for those who have a token"
+		}
+		fmt.Fprintf(w, "listening on %s, %s\n", answer.URL, who)
+	}); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return s.serve(ctx, l, listener)
+}
+
+// serve runs the server and what works beside it. When one of them fails, or ctx ends, all of them end.
+func (s *service) serve(ctx context.Context, l *ledger.Ledger, listener net.Listener) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	h := server.New(l, s.options)
+	var beside sync.WaitGroup
+	beside.Go(func() { h.Sweep(ctx, sweepEvery) })
+	err := h.Serve(ctx, listener)
+	end()
+	beside.Wait()
+	return err
+}

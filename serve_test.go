@@ -1,0 +1,233 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"jobledger/db/dbtest"
+)
+
+// client keeps its connections, however many it has.
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+
+// served is a real server in a process of its own.
+type served struct {
+	t      *testing.T
+	url    string
+	child  *exec.Cmd
+	stderr *bytes.Buffer
+}
+
+// serve starts one, on a port of its own. It ends with the test.
+func serve(t *testing.T, dsn string, args ...string) *served {
+	t.Helper()
+	s := &served{t: t, stderr: new(bytes.Buffer)}
+	s.child = exec.Command("jobledger", append([]string{"--db", dsn, "--json", "serve", "--addr", "127.0.0.1:0"},
+		args...)...)
+	s.child.Stderr = s.stderr
+	stdout, err := s.child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.child.Process.Kill() }) // one that has ended already is no error of the test
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	var said struct{ URL string }
+	if err == nil {
+		err = json.Unmarshal([]byte(line), &said)
+	}
+	if err != nil {
+		t.Fatalf("serve said %q, %v; %s", line, err, s.stderr)
+	}
+	s.url = said.URL
+	return s
+}
+
+// end ends a server and gives its exit status.
+func (s *served) end(signal syscall.Signal) int {
+	s.t.Helper()
+	if err := s.child.Process.Signal(signal); err != nil {
+		s.t.Fatal(err)
+	}
+	_ = s.child.Wait() // the status says how it ended
+	return s.child.ProcessState.ExitCode()
+}
+
+// post sends a document and decodes the answer into v. It gives the status.
+func (s *served) post(path, body string, v any) (status int, err error) {
+	r, err := client.Post(s.url+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	return r.StatusCode, err
+}
+
+// TestServe: a server says where it is, answers, logs, and ends in peace when it is told to.
+func TestServe(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, dsn string) {
+		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+			s := serve(t, dsn)
+			var granted struct{ Balance struct{ Available int64 } }
+			status, err := s.post("/v1/grants", `{"owner":"alice","amount":100,"key":"k1"}`, &granted)
+			if err != nil || status != 201 || granted.Balance.Available != 100 {
+				t.Errorf("got %d %+v, %v", status, granted, err)
+			}
+			if exit := s.end(signal); exit != 0 {
+				t.Errorf("%v: exit %d, %s", signal, exit, s.stderr)
+			}
+			for line := range strings.Lines(s.stderr.String()) {
+				if !json.Valid([]byte(line)) {
+					t.Errorf("the log has %q", line)
+				}
+			}
+			if !strings.Contains(s.stderr.String(), `"path":"/v1/grants","status":201`) {
+				t.Errorf("the log is %s", s.stderr)
+			}
+		}
+		must(t, dsn, "audit")
+	})
+}
+
+// TestServeKilled: what was acknowledged before the process was killed is there afterwards.
+func TestServeKilled(t *testing.T) {
+	dsn := dbtest.SQLite(t)
+	s := serve(t, dsn)
+	must(t, dsn, "grant", "alice", "100000", "--key", "k")
+	var mutex sync.Mutex
+	acknowledged := map[string]bool{}
+	var clients sync.WaitGroup
+	for client := range 8 {
+		clients.Go(func() {
+			for n := 0; ; n++ {
+				id := fmt.Sprintf("j%d-%d", client, n)
+				var answer any
+				status, err := s.post("/v1/jobs", `{"id":"`+id+`","owner":"alice","cost":1}`, &answer)
+				if err != nil {
+					return // it is dead
+				}
+				if status == 201 {
+					mutex.Lock()
+					acknowledged[id] = true
+					mutex.Unlock()
+				}
+			}
+		})
+	}
+	time.Sleep(300 * time.Millisecond)
+	s.end(syscall.SIGKILL)
+	clients.Wait()
+	listed := map[string]bool{}
+	for after := "a"; ; {
+		var list struct{ Items []struct{ ID string } }
+		text := must(t, dsn, "job", "list", "--limit", "1000", "--json", "--after", after)
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range list.Items {
+			listed[job.ID], after = true, job.ID
+		}
+		if len(list.Items) < 1000 {
+			break
+		}
+	}
+	if len(acknowledged) < 5 {
+		t.Errorf("only %d jobs were acknowledged", len(acknowledged))
+	}
+	for id := range acknowledged {
+		if !listed[id] {
+			t.Errorf("%s was acknowledged and is gone", id)
+		}
+	}
+	must(t, dsn, "audit")
+}
+
+// told is what one observer of a job was told.
+type told struct {
+	Won      bool
+	Reported string
+	Job      struct{ Status string }
+}
+
+// TestTwoServers: two processes serve one ledger; 16 observers of each of 200 jobs report over HTTP. One
+// wins, and every other is told how the winner ended the job.
+func TestTwoServers(t *testing.T) {
+	const jobs, observers = 200, 16
+	dbtest.Each(t, func(t *testing.T, dsn string) {
+		servers := []*served{serve(t, dsn), serve(t, dsn)}
+		must(t, dsn, "grant", "alice", "100000", "--key", "k")
+		var group sync.WaitGroup
+		answers := make([][observers]told, jobs)
+		job := func(n int) {
+			body := fmt.Sprintf(`{"id":"j%d","owner":"alice","cost":7}`, n)
+			var made any
+			if status, err := servers[n%2].post("/v1/jobs", body, &made); err != nil || status != 201 {
+				t.Errorf("job %d: %d, %v, %v", n, status, made, err)
+			}
+			var race sync.WaitGroup
+			for o := range observers {
+				race.Go(func() {
+					outcome := []string{"completed", "failed", "canceled"}[o/2%3]
+					status, err := servers[o%2].post(fmt.Sprintf("/v1/jobs/j%d/reports", n),
+						`{"outcome":"`+outcome+`","source":"callback"}`, &answers[n][o])
+					if err != nil || status != 200 || answers[n][o].Reported != outcome {
+						t.Errorf("job %d, observer %d: %d, %+v, %v", n, o, status, answers[n][o], err)
+					}
+				})
+			}
+			race.Wait()
+		}
+		for worker := range 8 {
+			group.Go(func() {
+				for n := worker; n < jobs; n += 8 {
+					job(n)
+				}
+			})
+		}
+		group.Wait()
+		wins := [2]int{}
+		for n := range answers {
+			winners := 0
+			for o, a := range answers[n] {
+				if a.Job.Status != answers[n][0].Job.Status {
+					t.Errorf("job %d: observers were told %q and %q", n, a.Job.Status, answers[n][0].Job.Status)
+				}
+				if a.Won {
+					winners++
+					wins[o%2]++
+					if a.Reported != a.Job.Status {
+						t.Errorf("job %d: %q won, and the job is %q", n, a.Reported, a.Job.Status)
+					}
+				}
+			}
+			if winners != 1 {
+				t.Errorf("job %d has %d winners", n, winners)
+			}
+		}
+		t.Logf("one server has the winner of %d jobs, the other of %d", wins[0], wins[1])
+		for _, s := range servers {
+			if exit := s.end(syscall.SIGTERM); exit != 0 {
+				t.Errorf("exit %d, %s", exit, s.stderr)
+			}
+		}
+		must(t, dsn, "audit", "--quiescent")
+	})
+}
