@@ -31,10 +31,10 @@ func TestReadme(t *testing.T) {
 			t.Errorf("the README does not set up with %q", command)
 		}
 	}
-	for _, group := range [][]string{nil, {"job"}, {"reconcile"}, {"lab"}} {
+	for _, group := range [][]string{nil, {"job"}, {"reconcile"}, {"callback"}, {"lab"}} {
 		for _, command := range commandsOf(t, group) {
 			name := strings.Join(append(group, command), " ")
-			isGroup := slices.Contains([]string{"help", "job", "reconcile", "lab"}, command)
+			isGroup := slices.Contains([]string{"help", "job", "reconcile", "callback", "lab"}, command)
 			if !isGroup && !strings.Contains(readme, "`"+name) {
 				t.Errorf("the README has not the command %s", name)
 			}
@@ -58,7 +58,7 @@ func commandsOf(t *testing.T, group []string) (names []string) {
 			names = append(names, fields[0])
 		}
 	}
-	if len(names) < 3 {
+	if len(names) == 0 {
 		t.Fatalf("the help of %v names %v", group, names)
 	}
 	return names

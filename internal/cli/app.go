@@ -87,6 +87,7 @@ func commands(p Program) []*cli.Command {
 		jobCommand(),
 		notifyCommand(),
 		reconcileCommand(),
+		callbackCommand(),
 		sweepCommand(),
 		revokeCommand(),
 		auditCommand(),

@@ -26,19 +26,8 @@ const DepthMax = 32
 // object twice, if only in another case, that has half of a surrogate pair, or that is nested deeper
 // than DepthMax. The error is one line and gives the place as a JSON pointer.
 func Check(text []byte) error {
-	switch {
-	case !utf8.Valid(text):
-		return errors.New("the document is not valid UTF-8")
-	case len(bytes.TrimSpace(text)) == 0:
-		return errors.New("the document is empty")
-	}
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	if err := checkValue(in, nil, 0); err != nil {
+	if err := check(text, Fold); err != nil {
 		return err
-	}
-	if _, err := in.Token(); err != io.EOF {
-		return errors.New("there is more after the end of the document")
 	}
 	if LoneSurrogate(text) {
 		return errors.New("the document has one half of a surrogate pair, which is no character")
@@ -70,9 +59,12 @@ func Decode(text []byte, into any) error {
 	return err
 }
 
-// Parse checks a document and gives it as maps, slices, strings, bools, nil and [json.Number].
+// Parse gives somebody else's document as maps, slices, strings, bools, nil and [json.Number], for
+// [Lookup]. It checks what Check does but for two things, which documents with texts and parameters of
+// users in them are full of: members that differ in case, and halves of surrogate pairs, which become
+// the replacement character.
 func Parse(text []byte) (any, error) {
-	if err := Check(text); err != nil {
+	if err := check(text, func(name string) string { return name }); err != nil {
 		return nil, err
 	}
 	return parse(text)
@@ -85,11 +77,36 @@ func parse(text []byte) (document any, err error) {
 	return document, err
 }
 
-// checkValue reads one value, which is at a path.
-func checkValue(in *json.Decoder, at *path, depth int) error {
-	token, err := in.Token()
+// check reads a document without keeping it. Two members of an object are one and the same if same gives
+// one text for their names.
+func check(text []byte, same func(name string) string) error {
+	switch {
+	case !utf8.Valid(text):
+		return errors.New("the document is not valid UTF-8")
+	case len(bytes.TrimSpace(text)) == 0:
+		return errors.New("the document is empty")
+	}
+	c := checker{json.NewDecoder(bytes.NewReader(text)), same}
+	c.in.UseNumber()
+	if err := c.value(nil, 0); err != nil {
+		return err
+	}
+	if _, err := c.in.Token(); err != io.EOF {
+		return errors.New("there is more after the end of the document")
+	}
+	return nil
+}
+
+type checker struct {
+	in   *json.Decoder
+	same func(name string) string
+}
+
+// value reads one value, which is at a path.
+func (c *checker) value(at *path, depth int) error {
+	token, err := c.in.Token()
 	if err != nil {
-		return notJSON(in, err)
+		return c.notJSON(err)
 	}
 	opened, ok := token.(json.Delim)
 	if !ok {
@@ -99,43 +116,43 @@ func checkValue(in *json.Decoder, at *path, depth int) error {
 		return fmt.Errorf("%s: nested deeper than %d", at, DepthMax)
 	}
 	seen := make(map[string]bool)
-	for i := 0; in.More(); i++ {
+	for i := 0; c.in.More(); i++ {
 		name := strconv.Itoa(i)
 		if opened == '{' {
-			if name, err = member(in, seen, at); err != nil {
+			if name, err = c.member(seen, at); err != nil {
 				return err
 			}
 		}
-		if err := checkValue(in, at.in(name), depth); err != nil {
+		if err := c.value(at.in(name), depth); err != nil {
 			return err
 		}
 	}
-	if _, err := in.Token(); err != nil {
-		return notJSON(in, err)
+	if _, err := c.in.Token(); err != nil {
+		return c.notJSON(err)
 	}
 	return nil
 }
 
 // member reads the name of a member, which must be new to its object.
-func member(in *json.Decoder, seen map[string]bool, at *path) (name string, err error) {
-	token, err := in.Token()
+func (c *checker) member(seen map[string]bool, at *path) (name string, err error) {
+	token, err := c.in.Token()
 	if err != nil {
-		return "", notJSON(in, err)
+		return "", c.notJSON(err)
 	}
 	name, _ = token.(string) // the decoder lets nothing else pass for a name
-	folded := Fold(name)
-	if seen[folded] {
+	known := c.same(name)
+	if seen[known] {
 		return "", fmt.Errorf("%s: the member is there twice", at.in(name))
 	}
-	seen[folded] = true
+	seen[known] = true
 	return name, nil
 }
 
-func notJSON(in *json.Decoder, err error) error {
+func (c *checker) notJSON(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the document ends too early")
 	}
-	return fmt.Errorf("not a JSON document: %w (after byte %d)", err, in.InputOffset())
+	return fmt.Errorf("not a JSON document: %w (after byte %d)", err, c.in.InputOffset())
 }
 
 // checkNames compares the names in a document with the fields of the type that it is read into.

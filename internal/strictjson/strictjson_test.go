@@ -3,6 +3,7 @@ package strictjson_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -138,8 +139,66 @@ func TestParse(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %#v, %v", got, err)
 	}
-	if _, err := strictjson.Parse([]byte(`{"a":1,"A":1}`)); err == nil {
-		t.Error("a member twice is taken")
+	got, err = strictjson.Parse([]byte(`{"a":1,"A":"\ud83d"}`))
+	if object, ok := got.(map[string]any); err != nil || !ok || len(object) != 2 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, text := range []string{`{"a":{"b":1,"\u0062":1}}`, `{"a":1}}`, "\"\xff\"", strings.Repeat("[", 33)} {
+		if got, err := strictjson.Parse([]byte(text)); err == nil {
+			t.Errorf("%s: got %v", text, got)
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	document, err := strictjson.Parse([]byte(`{"a":{"b":[10,{"c":null}],"m~n/o":"x","":"e","B":{"Z":1,"z":2}},
+		"Status":"one","ſtatus":"two","s":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"/s": "1 true", "/a/m~0n~1o": "x true", "/a/": "e true", "/a/b/0": "", "/a/b/1/c": "", "/zz": "<nil> false",
+		"/s/deeper": "<nil> false", "/a/zz/x": "<nil> false", "/status": "", "/Status": "", "/a/B/z": "",
+	} {
+		p, err := strictjson.ParsePointer(text)
+		if err != nil || p.String() != text {
+			t.Fatal(p, err)
+		}
+		value, found, err := p.Lookup(document)
+		if want == "" {
+			if err == nil || found || !strings.Contains(err.Error(), "twice, in different cases") {
+				t.Errorf("%s: got %v, %t, %v", text, value, found, err)
+			}
+			continue
+		}
+		if got := fmt.Sprint(value, " ", found); got != want || err != nil {
+			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
+		}
+	}
+	list, err := strictjson.Parse([]byte(`[{"a":5},7]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]any{
+		"/0/a": json.Number("5"), "/1": json.Number("7"), "/2": nil, "/-1": nil, "/01": nil, "/-": nil, "/x": nil,
+		"/99999999999999999999": nil, "": list,
+	} {
+		p, err := strictjson.ParsePointer(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, found, err := p.Lookup(list)
+		if !reflect.DeepEqual(value, want) || found != (want != nil) || err != nil {
+			t.Errorf("%s: got %v, %t, %v", text, value, found, err)
+		}
+	}
+}
+
+func TestPointersRefused(t *testing.T) {
+	for _, text := range []string{"a", "a/b", "$.a", "/a~", "/a~2", "/~~0", strings.Repeat("/a", 33)} {
+		if p, err := strictjson.ParsePointer(text); err == nil {
+			t.Errorf("%s is %v", text, p)
+		}
 	}
 }
 

@@ -35,16 +35,21 @@ const (
 var mayImport = map[string][]string{
 	".": {"jobledger/internal/cli"},
 	"internal/cli": {
-		"jobledger/ledger", "jobledger/internal/books", "jobledger/internal/racelab",
+		"jobledger/ledger", "jobledger/internal/books", "jobledger/internal/providers",
+		"jobledger/internal/racelab",
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
 		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit", "jobledger/internal/server",
 	},
 	"internal/strictjson": {},
 	"internal/webhook":    {},
 	"internal/httpcall":   {},
-	"internal/server":     {"jobledger/ledger", "jobledger/internal/strictjson"},
-	"internal/books":      {"jobledger/ledger", "jobledger/internal/strictjson"},
-	"internal/crew":       {"jobledger/ledger"},
+	"internal/providers": {
+		"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/webhook",
+		"jobledger/internal/httpcall",
+	},
+	"internal/server": {"jobledger/ledger", "jobledger/internal/strictjson"},
+	"internal/books":  {"jobledger/ledger", "jobledger/internal/strictjson"},
+	"internal/crew":   {"jobledger/ledger"},
 	"internal/racelab": {
 		"jobledger/ledger", "jobledger/internal/crew", "jobledger/internal/racelab/timeline",
 	},

@@ -88,7 +88,7 @@ func (s *Scheme) check() ([]part, error) {
 		return nil, fmt.Errorf("the kind %q is not one of %s, %s, %s", s.Kind, Standard, HMAC, Ed25519)
 	case s.Encoding != Hex && s.Encoding != Base64:
 		return nil, fmt.Errorf("the encoding %q is not one of %s, %s", s.Encoding, Hex, Base64)
-	case !headerName(s.Signature):
+	case !HeaderName(s.Signature):
 		return nil, fmt.Errorf("the signature's header %q is not the name of a header", s.Signature)
 	case !hasBody:
 		return nil, fmt.Errorf("the content %q has neither {body} nor {body_sha256}", s.Content)
@@ -142,7 +142,7 @@ func parseContent(text string) (content []part, err error) {
 			p.kind = wholeBody
 		case found && name == "body_sha256":
 			p.kind = bodySum
-		case found && p.text != name && headerName(p.text):
+		case found && p.text != name && HeaderName(p.text):
 			p.kind = headerValue
 		default:
 			return nil, fmt.Errorf("the content has %q, which is none of {body}, {body_sha256}, {header:NAME}",
@@ -156,8 +156,8 @@ func parseContent(text string) (content []part, err error) {
 	return content, nil
 }
 
-// headerName tells whether a text is a header's name as HTTP has it.
-func headerName(text string) bool {
+// HeaderName tells whether a text is a header's name as HTTP has it.
+func HeaderName(text string) bool {
 	return text != "" && len(text) <= 100 && !strings.ContainsFunc(text, func(r rune) bool {
 		return r > 0x7e || r <= ' ' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	}) && http.CanonicalHeaderKey(text) != ""
