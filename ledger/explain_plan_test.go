@@ -28,6 +28,8 @@ func TestPlans(t *testing.T) {
 		"claim":    {byReport.query, "SCAN"},
 		"cancel":   {byCancel.query, "SCAN"},
 		"account":  {accountQuery, "SCAN"},
+		"upstream": {upstreamQuery, "SCAN"},
+		"awaited":  {awaitedQuery, "SCAN a"},
 		"taken":    {takenQuery, "owner="},
 		"jobs":     {jobEntriesOfAllQuery, "TEMP B-TREE"},
 		"expiring": {expiringQuery, "TEMP B-TREE"},

@@ -20,6 +20,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"jobledger/internal/providers"
 	"jobledger/ledger"
 )
 
@@ -39,6 +40,9 @@ type Options struct {
 	// NeedToken refuses every request without a token. Otherwise a server whose ledger has never had one
 	// answers what is asked from this machine.
 	NeedToken bool
+
+	// Providers are those whose callbacks are taken; nil: none.
+	Providers *providers.Set
 
 	// CertFile and KeyFile are the files of the certificate; without them, connections are not encrypted.
 	CertFile, KeyFile string
@@ -66,6 +70,9 @@ func New(l *ledger.Ledger, o Options) *Server {
 	if o.Concurrent <= 0 {
 		o.Concurrent = 256
 	}
+	if o.Providers == nil {
+		o.Providers = new(providers.Set)
+	}
 	if o.Grace <= 0 {
 		o.Grace = 15 * time.Second
 	}
@@ -82,6 +89,7 @@ func New(l *ledger.Ledger, o Options) *Server {
 	})
 	s.addRoutes()
 	markNulls(s.api.OpenAPI().Components.Schemas)
+	s.addCallbacks()
 	s.addPages()
 	s.handler = s.observe(s.admit(http.HandlerFunc(s.serveMux)))
 	return s

@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 		"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/webhook",
 		"jobledger/internal/httpcall",
 	},
-	"internal/server": {"jobledger/ledger", "jobledger/internal/strictjson"},
+	"internal/server": {"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/providers"},
 	"internal/books":  {"jobledger/ledger", "jobledger/internal/strictjson"},
 	"internal/crew":   {"jobledger/ledger"},
 	"internal/racelab": {
