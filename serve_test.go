@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"jobledger/db/dbtest"
+	"jobledger/internal/webhook"
 )
 
 // client keeps its connections, however many it has.
@@ -104,6 +107,54 @@ func TestServe(t *testing.T) {
 			}
 		}
 		must(t, dsn, "audit")
+	})
+}
+
+// TestServeCallbacks: a server settles a job by what the providers of its file sign.
+func TestServeCallbacks(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, dsn string) {
+		folder := t.TempDir()
+		for name, text := range map[string]string{
+			"providers.json": `{"providers":[{"name":"rep","preset":"replicate","secret_file":"rep.secret"}]}`,
+			"rep.secret":     "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := serve(t, dsn, "--providers", filepath.Join(folder, "providers.json"))
+		for _, line := range []string{"grant alice 7 --key k", "job create j --owner alice --cost 7",
+			"job submit j --provider rep", "job accepted j --attempt 1 --upstream-id u"} {
+			must(t, dsn, strings.Fields(line)...)
+		}
+		keys, err := webhook.ParseKeys(webhook.Standard, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := `{"id":"u","status":"succeeded"}`
+		for want, id := range map[string]string{`{"verdict":"won"}`: "m", `"code":"UNAUTHENTICATED"`: ""} {
+			request, err := http.NewRequest(http.MethodPost, s.url+"/v1/callbacks/rep", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id != "" {
+				if request.Header, err = webhook.Sign(keys, id, time.Now(), []byte(body)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(response.Body)
+			if err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("got %s, %v, want %s", text, err, want)
+			}
+			_ = response.Body.Close() // it is read
+		}
+		if o := must(t, dsn, "job", "show", "j"); !strings.Contains(o, "completed") {
+			t.Errorf("got %s", o)
+		}
 	})
 }
 

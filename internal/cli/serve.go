@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"jobledger/internal/providers"
 	"jobledger/internal/server"
 	"jobledger/ledger"
 )
@@ -24,6 +25,7 @@ func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name: "serve",
 		UsageText: "jobledger serve\n" +
+			"jobledger serve --providers providers.json\n" +
 			"jobledger serve --addr 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
 		Usage: "answer requests over HTTP",
 		Description: "The nouns and verbs of the commands stand under /v1, with the same fields; /docs explains " +
@@ -36,6 +38,7 @@ func serveCommand() *cli.Command {
 			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8080", Usage: "listen at `HOST:PORT`; 0: any free port"},
 			&cli.StringFlag{Name: "tls-cert", Usage: "the `FILE` of the certificate, with those above it"},
 			&cli.StringFlag{Name: "tls-key", Usage: "the `FILE` of its key"},
+			&cli.StringFlag{Name: "providers", Usage: "take the callbacks of the providers in this `FILE`"},
 			&cli.BoolFlag{Name: "behind-proxy", Usage: "what is reached from elsewhere is a proxy, where TLS ends"},
 		},
 		Action: runServe,
@@ -69,6 +72,9 @@ func serviceOf(c *cli.Context) (*service, error) {
 		CertFile: c.String("tls-cert"),
 		KeyFile:  c.String("tls-key"),
 	}}
+	if err := s.readProviders(c); err != nil {
+		return nil, err
+	}
 	host, _, err := net.SplitHostPort(s.addr)
 	proxy, encrypted := c.Bool("behind-proxy"), s.options.CertFile != ""
 	switch {
@@ -87,6 +93,14 @@ func serviceOf(c *cli.Context) (*service, error) {
 	}
 	s.options.NeedToken = !loopback(host) || proxy
 	return s, nil
+}
+
+// readProviders reads the file of the providers, if there is one.
+func (s *service) readProviders(c *cli.Context) (err error) {
+	if c.IsSet("providers") {
+		s.options.Providers, err = providers.Load(c.String("providers"))
+	}
+	return err
 }
 
 // loopback tells whether an address can be reached from this machine alone. A name is looked up nowhere.
