@@ -50,7 +50,7 @@ func judgePostgres(number int) Finding {
 }
 
 // postgresWritable asks for what the operations need: to change rows, too, but where a trigger of the
-// table forbids that to everybody.
+// table forbids that to everybody, and to delete them where a row stands for what is to be done.
 func postgresWritable(tx *Tx) (Finding, error) {
 	var about struct {
 		Standby bool
@@ -61,6 +61,7 @@ func postgresWritable(tx *Tx) (Finding, error) {
 		SELECT pg_is_in_recovery() AS standby, current_user AS role,
 		       COALESCE(string_agg(relname, ', ' ORDER BY relname) FILTER (WHERE
 		           NOT has_table_privilege(oid, 'SELECT') OR NOT has_table_privilege(oid, 'INSERT')
+		           OR relname = 'polls' AND NOT has_table_privilege(oid, 'DELETE')
 		           OR NOT has_table_privilege(oid, 'UPDATE') AND NOT EXISTS (
 		               SELECT 1 FROM pg_trigger t
 		               WHERE t.tgrelid = c.oid AND t.tgname = c.relname || '_no_update')), '') AS refused

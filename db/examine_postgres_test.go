@@ -14,6 +14,9 @@ import (
 // clerk lets the role of that name read.
 const clerk = `GRANT SELECT ON ALL TABLES IN SCHEMA public TO clerk`
 
+const clerkWrites = `GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO clerk;
+	GRANT UPDATE ON balances, jobs, attempts, reports, tokens, endpoints, deliveries, polls TO clerk`
+
 func TestExaminePostgres(t *testing.T) {
 	if !dbtest.NeedCluster(t) {
 		return
@@ -42,11 +45,11 @@ func TestExaminePostgres(t *testing.T) {
 		{"writable", db.Problem, "the role reader may not read and write answers, attempts, ",
 			`CREATE ROLE reader LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`, "&user=reader"},
 		{"writable", db.Problem, "the role clerk may not read and write lots",
-			`CREATE ROLE clerk LOGIN; GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO clerk;
-			GRANT UPDATE ON balances, jobs, attempts, reports TO clerk`, "&user=clerk"},
+			`CREATE ROLE clerk LOGIN; GRANT DELETE ON polls TO clerk; ` + clerkWrites, "&user=clerk"},
+		{"writable", db.Problem, "the role clerk may not read and write polls",
+			`GRANT UPDATE ON lots TO clerk; ` + clerkWrites, "&user=clerk"},
 		{"writable", db.Fine, "the role clerk may write",
-			`GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO clerk;
-			GRANT UPDATE ON balances, lots, jobs, attempts, reports TO clerk`, "&user=clerk"},
+			`GRANT UPDATE ON lots TO clerk; GRANT DELETE ON polls TO clerk; ` + clerkWrites, "&user=clerk"},
 		{"connections", db.Warning, "by the CONNECTION LIMIT of the role 10 are left",
 			`ALTER ROLE clerk CONNECTION LIMIT 11; ` + clerk, "&user=clerk"},
 		{"connections", db.Warning, "by the CONNECTION LIMIT of the database 4 are left",

@@ -2,7 +2,14 @@ package db
 
 import "context"
 
-// MigratePostgres migrates as [Open] does with an older schema; there is none yet.
+// Migrations lets this process know only the first migrations of each engine, until restore is called.
+func Migrations(first int) (restore func()) {
+	sqlite, postgres := sqliteMigrations, postgresMigrations
+	sqliteMigrations, postgresMigrations = sqlite[:first], postgres[:first]
+	return func() { sqliteMigrations, postgresMigrations = sqlite, postgres }
+}
+
+// MigratePostgres migrates as [Open] does with an older schema, also a database that is no older.
 func MigratePostgres(ctx context.Context, dsn string, o Options) error {
 	o = o.withDefaults()
 	c, err := postgresConnector(dsn, o)

@@ -18,7 +18,7 @@ func TestMigrationWaitsForWrites(t *testing.T) {
 		release := hold(t, d)
 		wantIs(t, db.MigratePostgres(t.Context(), dsn, short), db.ErrBusy)
 		release()
-		must(t, db.MigratePostgres(t.Context(), dsn, short))
+		must(t, db.MigratePostgres(t.Context(), dsn, db.Options{}))
 	})
 }
 

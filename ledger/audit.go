@@ -28,8 +28,8 @@ type AuditCheck struct {
 	Violations []Violation `json:"violations"`
 }
 
-// Violation names a broken row by its owner, job, lot, entry, event, report or attempt, and says
-// under "problem" what was expected and what was found.
+// Violation names a broken row by its owner, job, lot, entry, event, report, attempt, endpoint or token,
+// and says under "problem" what was expected and what was found.
 type Violation map[string]any
 
 // violationsMax bounds the violations that a check keeps; it counts the rest.
@@ -63,6 +63,8 @@ const (
 	checkEvents      = "settlement-events"   // one per settled job, saying what the job says
 	checkReports     = "reports"             // one won report per settled job; verdicts agree with it
 	checkConflicts   = "conflict-events"     // one per conflicting report, saying what it says
+	checkDeliveries  = "deliveries"          // each says what its event says, and how it stands
+	checkPolls       = "polls"               // one per open job that its provider took
 	checkNothingHeld = "quiescent-held"      // only if asked for: nothing is held
 	checkNothingOpen = "quiescent-jobs"      // only if asked for: no job is open
 )
@@ -73,6 +75,7 @@ var (
 		checkHashes, checkRunning, checkPostings, checkKeys, checkOrphans, checkBalances, checkBalanceLots,
 		checkLots, checkAllocations, checkOwnersHeld, checkOverdue, checkJobs, checkAttempts,
 		checkPayments, checkSettlements, checkReturns, checkEvents, checkReports, checkConflicts,
+		checkDeliveries, checkPolls,
 	}
 	checkedWhenQuiescent = []string{checkNothingHeld, checkNothingOpen}
 )
@@ -110,6 +113,7 @@ func (a *auditor) audit(p AuditParams) (AuditReport, error) {
 	passes := []func() error{
 		a.auditStorage, a.auditColumns, a.auditReferences, a.auditJournal, a.auditBalances, a.auditLots,
 		a.auditJobs, a.auditAttempts, a.auditEvents, a.auditReports, a.auditConflicts,
+		a.auditDeliveries, a.auditPolls,
 	}
 	if p.Quiescent {
 		names = append(names[:len(names):len(names)], checkedWhenQuiescent...)
@@ -163,9 +167,9 @@ func (a *auditor) check(name string) AuditCheck {
 
 // finding is a broken row as a query of the audit gives it.
 type finding struct {
-	Owner, Job, Lot, Entry, Event, Report *string
-	Attempt                               any // of whatever type a damaged row has
-	Problem                               string
+	Owner, Job, Lot, Entry, Event, Report, Endpoint, Token *string
+	Attempt                                                any // of whatever type a damaged row has
+	Problem                                                string
 }
 
 // query runs a query whose rows are violations of a check.
@@ -174,6 +178,7 @@ func (a *auditor) query(check, query string, args ...any) error {
 		row := Violation{}
 		for key, value := range map[string]*string{
 			"owner": f.Owner, "job": f.Job, "lot": f.Lot, "entry": f.Entry, "event": f.Event, "report": f.Report,
+			"endpoint": f.Endpoint, "token": f.Token,
 		} {
 			if value != nil {
 				row[key] = *value

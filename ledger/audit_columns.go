@@ -81,6 +81,24 @@ var auditTables = []auditTable{
 		words: []wordColumn{{"type", "job.completed job.failed job.canceled job.timed_out job.conflict"}},
 		refs:  []reference{{"job_id", "jobs", "id"}},
 	},
+	{
+		name: "tokens", key: "id AS token", times: "created_at revoked_at",
+		words: []wordColumn{{"scope", "read write operator"}},
+	},
+	{
+		name: "endpoints", key: "id AS endpoint", times: "created_at paused_until disabled_at",
+	},
+	{
+		name: "deliveries", key: "job_id AS job, event_id AS event, endpoint_id AS endpoint", amounts: "n tries",
+		times: "next_at lease_until created_at done_at",
+		words: []wordColumn{{"status", "pending delivered dead"}},
+		refs:  []reference{{"event_id", "events", "id"}, {"endpoint_id", "endpoints", "id"}},
+	},
+	{
+		name: "polls", key: "job_id AS job, attempt", positive: "attempt", amounts: "tries",
+		times: "next_at lease_until",
+		refs:  []reference{{"job_id", "jobs", "id"}},
+	},
 }
 
 // columnTest is one condition on a column. bad and shown are SQL.

@@ -106,6 +106,27 @@ func (b *book) fill() {
 	}
 }
 
+// serveAll makes a token, and an endpoint that is told of all events from now on.
+func (b *book) serveAll() {
+	b.t.Helper()
+	must[ledger.NewToken](b)(b.CreateToken(b.t.Context(), "app", ledger.ScopeRead))
+	hook := ledger.EndpointRequest{URL: "https://a.example", Secret: hookSecret}
+	must[ledger.EndpointResult](b)(b.AddEndpoint(b.t.Context(), hook))
+}
+
+// serve leaves what a server does: a job that a provider took, and of what is due the first delivered and
+// the others with a sender.
+func (b *book) serve() {
+	b.t.Helper()
+	b.job("bob", "asked", 1, ledger.ModeHold, ledger.When{})
+	must[ledger.SubmitResult](b)(b.Submit(b.t.Context(), "asked", "acme"))
+	must[ledger.AnswerResult](b)(b.Accepted(b.t.Context(), "asked", 1, "up-1"))
+	list := must[[]ledger.ClaimedDelivery](b)(b.ClaimDeliveries(b.t.Context(), 9, time.Hour))
+	must[ledger.Delivery](b)(b.FinishDelivery(b.t.Context(), ledger.DeliveryAnswer{
+		Event: list[0].Event.ID, Endpoint: list[0].Endpoint, Lease: list[0].Lease, Delivered: true, Status: 200,
+	}))
+}
+
 func (b *book) audit(p ledger.AuditParams) ledger.AuditReport {
 	b.t.Helper()
 	return must[ledger.AuditReport](b)(b.Audit(b.t.Context(), p))

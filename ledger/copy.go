@@ -8,7 +8,8 @@ import (
 )
 
 // CopyFrom brings all of source, as it is at one moment, into this ledger, which must be empty: with
-// the ids, hashes and times that it has, so that both export the same bytes. The engines may differ.
+// the ids, hashes and times that it has, so that both export the same bytes, and with its tokens, endpoints,
+// deliveries and polls. The engines may differ.
 // It verifies what [Ledger.Restore] verifies, the audit included. All of it arrives, or nothing; source
 // can be in use meanwhile.
 //
@@ -20,11 +21,11 @@ func (l *Ledger) CopyFrom(ctx context.Context, source *Ledger, p ImportParams) (
 		if err := i.checkUnused(); err != nil {
 			return err
 		}
-		return i.restore(source.exporting(i.ctx), l.Engine())
+		return i.restore(source.exporting(i.ctx), wholeTypes, l.Engine())
 	})
 }
 
-// checkUnused refuses a ledger that has an owner.
+// checkUnused refuses a ledger that has an owner, or serves somebody.
 func (i *importer) checkUnused() error {
 	// Two copies of different books write no row of each other's. Here the later one waits for the
 	// earlier, and then looks again: its snapshot is of before.
@@ -33,21 +34,22 @@ func (i *importer) checkUnused() error {
 		return err
 	}
 	var one int
-	used, err := i.tx.Get(&one, `SELECT 1 FROM balances LIMIT 1`)
+	used, err := i.tx.Get(&one, `
+		SELECT 1 FROM balances UNION ALL SELECT 1 FROM tokens UNION ALL SELECT 1 FROM endpoints LIMIT 1`)
 	if err == nil && used {
 		err = fail(NotAllowed, "the target is in use: only an empty ledger can become a copy")
 	}
 	return err
 }
 
-// exporting gives a function that opens an export as it is being written.
+// exporting gives a function that opens an export of the whole ledger as it is being written.
 func (l *Ledger) exporting(ctx context.Context) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		in, out := io.Pipe()
 		running := &runningExport{PipeReader: in, ended: make(chan struct{})}
 		go func() {
 			defer close(running.ended)
-			out.CloseWithError(l.Export(ctx, out))
+			out.CloseWithError(l.exportWhole(ctx, out))
 		}()
 		return running, nil
 	}
@@ -66,15 +68,17 @@ func (r *runningExport) Close() error {
 	return err
 }
 
-// ExportSize counts the rows that [Ledger.Export] would write now. Errors: BUSY if ctx ends.
-func (l *Ledger) ExportSize(ctx context.Context) (rows int64, err error) {
+// CopySize counts the rows that [Ledger.CopyFrom] would bring from here now. Errors: BUSY if ctx ends.
+func (l *Ledger) CopySize(ctx context.Context) (rows int64, err error) {
 	return read(ctx, l, func(tx *db.Tx) (int64, error) {
 		var rows int64
 		_, err := tx.Get(&rows, `
 			SELECT (SELECT COUNT(*) FROM balances) + (SELECT COUNT(*) FROM jobs) +
 			       (SELECT COUNT(*) FROM entries) + (SELECT COUNT(*) FROM attempts) +
 			       (SELECT COUNT(*) FROM answers) + (SELECT COUNT(*) FROM reports) +
-			       (SELECT COUNT(*) FROM events)`)
+			       (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM tokens) +
+			       (SELECT COUNT(*) FROM endpoints) + (SELECT COUNT(*) FROM deliveries) +
+			       (SELECT COUNT(*) FROM polls)`)
 		return rows, err
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,8 +20,15 @@ import (
 // copied onto it.
 func TestCopy(t *testing.T) {
 	eachPair(t, func(busy, empty *workbench) {
+		token, err := busy.CreateToken(busy.Context(), "copied to "+empty.Engine(), ledger.ScopeRead)
+		busy.ok(err)
 		text := busy.export(busy.Ledger)
-		size, err := busy.ExportSize(busy.Context())
+		for _, secret := range []string{token.Secret, hookSecret[6:], "token", "endpoint"} {
+			if strings.Contains(text, secret) {
+				busy.Errorf("the export shows %s", secret)
+			}
+		}
+		size, err := busy.CopySize(busy.Context())
 		busy.ok(err)
 		var told int64
 		r, err := empty.CopyFrom(empty.Context(), busy.Ledger, ledger.ImportParams{
@@ -31,6 +40,21 @@ func TestCopy(t *testing.T) {
 		}
 		if copied := empty.export(empty.Ledger); copied != text {
 			empty.Errorf("the copy exports\n%s\nand the original\n%s", copied, text)
+		}
+		served := func(b *workbench) []string {
+			return slices.DeleteFunc(faultDump(b.T, b.dsn, nil), func(row string) bool {
+				table, _, _ := strings.Cut(row, " ")
+				return !slices.Contains([]string{"tokens", "endpoints", "deliveries", "polls"}, table)
+			})
+		}
+		if rows := served(busy); len(rows) < 10 {
+			busy.Errorf("the server has %d rows", len(rows))
+		}
+		empty.same(served(empty), served(busy))
+		who, err := empty.Authenticate(empty.Context(), token.Secret)
+		empty.ok(err)
+		if who != token.Token {
+			empty.Errorf("%+v, want %+v", who, token.Token)
 		}
 		empty.unchanged(func() {
 			_, err := empty.CopyFrom(empty.Context(), busy.Ledger, ledger.ImportParams{})

@@ -25,6 +25,9 @@ const (
 	submitted = `SELECT 'charge-open'`
 	holdEvent = `SELECT id FROM events WHERE job_id = 'hold-completed' AND type = 'job.completed'`
 	conflict  = `SELECT id FROM events WHERE type = 'job.conflict'`
+	delivered = `SELECT event_id FROM deliveries WHERE status = 'delivered'`
+	leased    = `SELECT MIN(event_id) FROM deliveries WHERE lease IS NOT NULL`
+	asked     = `SELECT 'asked'`
 )
 
 // corruptions are changes of one row each. The first parameter of a statement is the named row.
@@ -187,7 +190,7 @@ var corruptions = []struct{ check, key, named, change string }{
 	{"reports", "job", openJob, `UPDATE reports SET verdict = 'won' WHERE job_id = ?`},
 	{"references", "job", `SELECT 'nobody'`, `UPDATE reports SET job_id = ? WHERE verdict = 'stale'`},
 
-	{"references", "job", `SELECT 'nobody'`, `UPDATE attempts SET job_id = ?`},
+	{"references", "job", `SELECT 'nobody'`, `UPDATE attempts SET job_id = ? WHERE job_id = 'charge-open'`},
 	{"known-words", "job", submitted, `UPDATE attempts SET submission = 'lost' WHERE job_id = ?`},
 	{"attempts", "job", submitted, `UPDATE attempts SET submission = 'accepted' WHERE job_id = ?`},
 	{"attempts", "job", submitted, `UPDATE attempts SET attempt = 2 WHERE job_id = ?`},
@@ -195,6 +198,29 @@ var corruptions = []struct{ check, key, named, change string }{
 	{"attempts", "job", submitted, `UPDATE jobs SET attempt = 2 WHERE id = ?`},
 	{"attempts", "job", openJob, `UPDATE jobs SET submission = 'rejected' WHERE id = ?`},
 	{"time-range", "job", submitted, `UPDATE attempts SET marked_at = -1 WHERE job_id = ?`},
+
+	{"known-words", "token", `SELECT id FROM tokens`, `UPDATE tokens SET scope = 'root' WHERE id = ?`},
+	{"time-range", "endpoint", `SELECT id FROM endpoints`, `UPDATE endpoints SET disabled_at = -1 WHERE id = ?`},
+	{"references", "endpoint", `SELECT id FROM endpoints`, `DELETE FROM endpoints WHERE id = ?`},
+	{"references", "event", `SELECT 'settled:nobody'`,
+		`UPDATE deliveries SET event_id = ? WHERE event_id = 'settled:charge-failed'`},
+	{"deliveries", "event", delivered, `UPDATE deliveries SET job_id = 'hold-open' WHERE event_id = ?`},
+	{"deliveries", "event", delivered, `UPDATE deliveries SET n = 1 WHERE event_id = ?`},
+	{"deliveries", "event", conflict, `UPDATE deliveries SET n = 2 WHERE event_id = ?`},
+	{"deliveries", "event", delivered, `UPDATE deliveries SET done_at = NULL WHERE event_id = ?`},
+	{"deliveries", "event", delivered, `UPDATE deliveries SET last_status = 404 WHERE event_id = ?`},
+	{"deliveries", "event", delivered, `UPDATE deliveries SET tries = 0 WHERE event_id = ?`},
+	{"deliveries", "event", delivered, `UPDATE deliveries SET created_at = created_at - 1 WHERE event_id = ?`},
+	{"deliveries", "event", leased, `UPDATE deliveries SET status = 'dead', done_at = 1 WHERE event_id = ?`},
+	{"deliveries", "event", leased, `UPDATE deliveries SET lease_until = NULL WHERE event_id = ?`},
+	{"known-words", "event", leased, `UPDATE deliveries SET status = 'lost' WHERE event_id = ?`},
+	{"amount-range", "event", leased, `UPDATE deliveries SET tries = -1 WHERE event_id = ?`},
+	{"polls", "job", asked, `DELETE FROM polls WHERE job_id = ?`},
+	{"polls", "job", asked, `UPDATE polls SET provider = 'other' WHERE job_id = ?`},
+	{"polls", "job", asked, `UPDATE polls SET attempt = 2 WHERE job_id = ?`},
+	{"polls", "job", asked, `UPDATE polls SET lease = 'x' WHERE job_id = ?`},
+	{"polls", "job", submitted, `UPDATE polls SET job_id = ?`},
+	{"references", "job", `SELECT 'nobody'`, `UPDATE polls SET job_id = ?`},
 }
 
 func TestAuditFindsCorruption(t *testing.T) {

@@ -48,7 +48,9 @@ const bringTablesBack = `
 func fill(t *testing.T, dsn string, statements ...string) *filled {
 	t.Helper()
 	b := openBook(t, dsn)
+	b.serveAll()
 	b.fill()
+	b.serve()
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -259,7 +259,7 @@ func checkURL(text string) error {
 
 func checkSecret(secret string) error {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, endpointSecret))
-	if err != nil || !strings.HasPrefix(secret, endpointSecret) ||
+	if err != nil || !strings.HasPrefix(secret, endpointSecret) || strings.ContainsAny(secret, "\r\n") ||
 		len(key) < secretBytesMin || len(key) > secretBytesMax {
 		return InvalidField("secret", "is not %s and the base64 of %d to %d bytes",
 			endpointSecret, secretBytesMin, secretBytesMax)

@@ -12,21 +12,22 @@ import (
 
 // Story is all that the ledger knows of one job.
 type Story struct {
-	Job      Job         `json:"job"`
-	Timeline []Step      `json:"timeline"` // what happened, in order
-	Open     []string    `json:"open"`     // what is still to come, as sentences; empty once the job is over
-	Attempts []Attempt   `json:"attempts"`
-	Answers  []Answer    `json:"answers"`
-	Reports  []ReportRow `json:"reports"`
-	Lots     []Lot       `json:"lots"` // the lots that paid, and those that a refund made
-	Entries  []Entry     `json:"entries"`
-	Events   []Event     `json:"events"`
+	Job        Job         `json:"job"`
+	Timeline   []Step      `json:"timeline"` // what happened, in order
+	Open       []string    `json:"open"`     // what is still to come, as sentences; empty once the job is over
+	Attempts   []Attempt   `json:"attempts"`
+	Answers    []Answer    `json:"answers"`
+	Reports    []ReportRow `json:"reports"`
+	Lots       []Lot       `json:"lots"` // the lots that paid, and those that a refund made
+	Entries    []Entry     `json:"entries"`
+	Events     []Event     `json:"events"`
+	Deliveries []Delivery  `json:"deliveries"` // of the events
 }
 
 // Step is one thing that happened to a job.
 type Step struct {
 	At    Time   `json:"at"`
-	What  string `json:"what"` // created, attempt, report, settled, event, or the kind of an entry
+	What  string `json:"what"` // created, attempt, report, settled, event, delivery, or the kind of an entry
 	Text  string `json:"text"`
 	phase int
 	order int64 // within the phase
@@ -59,6 +60,7 @@ func explain(tx *db.Tx, job string) (Story, error) {
 	s := Story{
 		Job: *j, Timeline: []Step{}, Open: []string{}, Attempts: []Attempt{}, Answers: []Answer{},
 		Reports: []ReportRow{}, Lots: []Lot{}, Events: []Event{},
+		Deliveries: []Delivery{},
 	}
 	if s.Entries, err = entries(tx, EntryFilter{Job: job, Limit: PageMax}); err != nil {
 		return Story{}, err
@@ -69,6 +71,7 @@ func explain(tx *db.Tx, job string) (Story, error) {
 		tx.Select(&s.Reports, reportsQuery, job, PageMax),
 		tx.Select(&s.Lots, jobLotsQuery, append(jobKeys(job), PageMax)...),
 		tx.Select(&s.Events, eventsQuery, append(jobEvents(job), PageMax)...),
+		tx.Select(&s.Deliveries, storyDeliveriesQuery, append(jobEvents(job), PageMax)...),
 	); err != nil {
 		return Story{}, err
 	}
@@ -144,6 +147,9 @@ func (s *Story) tell() {
 			phase, order = phaseOver, int64(e.CreatedAt)
 		}
 		s.step(phase, order, e.CreatedAt, "event", "%s for other systems", e.Type)
+	}
+	for i := range s.Deliveries {
+		s.tellDelivery(&s.Deliveries[i])
 	}
 	slices.SortStableFunc(s.Timeline, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(a.phase, b.phase), cmp.Compare(a.order, b.order))

@@ -16,6 +16,11 @@ func TestPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
+	allEvents, _ := (&EventFilter{Type: "job.failed"}).query(0)
+	jobEvents, _ := (&EventFilter{Job: "j"}).query(0)
+	allDeliveries, _ := (&DeliveryFilter{Status: DeliveryDead}).query()
+	toEndpoint, _ := (&DeliveryFilter{Endpoint: "e"}).query()
+	ofEvent, _ := (&DeliveryFilter{Event: "v"}).query()
 	for name, c := range map[string]struct {
 		query string
 		never string
@@ -36,6 +41,23 @@ func TestPlans(t *testing.T) {
 		"owners":   {balancesQuery, "SCAN"},
 		"last":     {lastEntriesQuery, "SCAN e"},
 		"history":  {historyQuery, "SCAN e"},
+
+		"all events":      {allEvents, "TEMP B-TREE"},
+		"events of a job": {jobEvents, "SCAN events"},
+		"deliveries":      {allDeliveries, "TEMP B-TREE"},
+		"to an endpoint":  {toEndpoint, "TEMP B-TREE"},
+		"of an event":     {ofEvent, "SCAN"},
+		"story":           {storyDeliveriesQuery, "SCAN d"},
+		"due endpoints":   {dueEndpointsQuery, "SCAN d"},
+		"leased":          {leasedQuery, "SCAN"},
+		"claim delivery":  {claimDeliveriesQuery, "TEMP B-TREE"},
+		"what is due":     {claimDeliveriesQuery, "SCAN"},
+		"claimed":         {claimedDeliveriesQuery, "SCAN"},
+		"due polls":       {duePollsQuery, "TEMP B-TREE"},
+		"claim poll":      {claimPollQuery, "SCAN"},
+		"upstream id":     {upstreamQuery, "SCAN"},
+		"token":           {tokenQuery, "SCAN"},
+		"backlog":         {backlogQuery, "SCAN events"},
 	} {
 		steps := 0
 		rows, err := pool.Query("EXPLAIN QUERY PLAN "+c.query, make([]any, strings.Count(c.query, "?"))...)

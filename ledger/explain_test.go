@@ -24,6 +24,31 @@ func told(s ledger.Story) string {
 	return strings.NewReplacer(ids...).Replace(strings.Join(lines, "\n"))
 }
 
+// TestExplainDeliveries: the story goes on with what became of the job's events.
+func TestExplainDeliveries(t *testing.T) {
+	eachWorkbench(t, func(b *workbench) {
+		b.give("g", 9)
+		b.served()
+		s, err := b.Explain(b.Context(), "s1")
+		b.ok(err)
+		var told []string
+		for _, step := range s.Timeline {
+			if step.What == "delivery" {
+				told = append(told, step.Text)
+			}
+		}
+		b.same(told, []string{
+			"settled:s1 to https://one.example/hook: delivered after 1 try, HTTP 204",
+			"settled:s1 to https://two.example/hook: dead after 1 try, HTTP 500 (the answer was 500)",
+			"conflict:s1:1 to https://one.example/hook: pending after 1 try, and again at 2030-01-01T00:01:00.000000Z",
+			"conflict:s1:1 to https://two.example/hook: not tried yet, and not before 2030-01-01T00:00:00.000000Z",
+		})
+		if len(s.Deliveries) != 4 || len(s.Open) != 0 {
+			b.Fatalf("%+v", s)
+		}
+	})
+}
+
 func TestExplain(t *testing.T) {
 	stories := map[string]string{
 		"hold-completed": `created: ann asked for it at a cost of 20 credits, mode hold

@@ -81,14 +81,18 @@ var exportTypes = []string{"balance", "job", "entry", "attempt", "answer", "repo
 //
 // Errors: BUSY if ctx ends; INTERNAL if w fails.
 func (l *Ledger) Export(ctx context.Context, w io.Writer) error {
+	return l.export(ctx, w, exportTypes, (*exporter).tables)
+}
+
+func (l *Ledger) export(
+	ctx context.Context, w io.Writer, types []string, tables func(*exporter) []func(*db.Tx) error,
+) error {
 	_, err := read(ctx, l, func(tx *db.Tx) (struct{}, error) {
-		e := newExporter(w)
+		e := newExporter(w, types)
 		if err := e.line(exportHeader{"export", exportFormat, SchemaVersion()}); err != nil {
 			return struct{}{}, err
 		}
-		for _, table := range []func(*db.Tx) error{
-			e.balances, e.jobs, e.entries, e.attempts, e.answers, e.reports, e.events,
-		} {
+		for _, table := range tables(e) {
 			if err := table(tx); err != nil {
 				return struct{}{}, err
 			}
@@ -98,6 +102,11 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer) error {
 	return err
 }
 
+// tables write the rows of an export, by type.
+func (e *exporter) tables() []func(*db.Tx) error {
+	return []func(*db.Tx) error{e.balances, e.jobs, e.entries, e.attempts, e.answers, e.reports, e.events}
+}
+
 type exporter struct {
 	out    *bufio.Writer
 	sum    hash.Hash
@@ -105,9 +114,9 @@ type exporter struct {
 	counts map[string]int64
 }
 
-func newExporter(w io.Writer) *exporter {
+func newExporter(w io.Writer, types []string) *exporter {
 	e := &exporter{out: bufio.NewWriterSize(w, 1<<16), sum: sha256.New(), counts: make(map[string]int64)}
-	for _, kind := range exportTypes {
+	for _, kind := range types {
 		e.counts[kind] = 0
 	}
 	e.json = json.NewEncoder(io.MultiWriter(e.out, e.sum))

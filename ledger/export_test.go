@@ -57,6 +57,7 @@ func (b *workbench) busy() {
 	b.settle("won failed 30 0", "charge", ledger.Failed)
 	b.settle("conflict failed 30 0", "charge", ledger.Completed)
 	b.settle("duplicate failed 30 0", "charge", ledger.Failed)
+	b.served()
 	_, err = b.Revoke(b.Context(), ledger.RevokeParams{Owner: "demo", Amount: 1, Key: "k", Reason: "r"})
 	b.ok(err)
 }

@@ -17,7 +17,7 @@ import (
 // that of after, and which of them is known; the neighbours in the same commit are untouched; and the same
 // calls again, on the same handle, finish.
 func TestFaultAtEveryStatement(t *testing.T) {
-	for _, o := range faultOperations {
+	for _, o := range slices.Concat(faultOperations, faultServerOperations) {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, dsn string) {

@@ -17,12 +17,14 @@ import (
 // faultTime is when the operations under test run: after what is prepared an hour earlier is due.
 var faultTime = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// faultOperations are the write operations on the database that faultStart prepares.
-var faultOperations = []struct {
+type faultOperation struct {
 	name string
 	code ledger.Code // what the operation answers when nothing is wrong; empty: no error
 	run  func(context.Context, *ledger.Ledger) error
-}{
+}
+
+// faultOperations are the write operations on the database that faultStart prepares.
+var faultOperations = []faultOperation{
 	{"grant, new owner", "", faultGrant("new")},
 	{"grant, known owner", "", faultGrant("plain")},
 	{"create, hold", "", faultCreate("plain", 7, ledger.ModeHold)},
@@ -138,11 +140,21 @@ func faultStart(t *testing.T, dsn string) *filled {
 		{ID: "charge-1", Owner: "plain", Cost: 9, Mode: ledger.ModeCharge},
 		{ID: "held", Owner: "lapsing", Cost: 3}, {ID: "late", Owner: "lapsing", Cost: 2, Deadline: soon},
 		{ID: "charged", Owner: "lapsing", Cost: 4, Mode: ledger.ModeCharge},
+		{ID: "taken", Owner: "plain", Cost: 1}, {ID: "asked", Owner: "plain", Cost: 1},
+		{ID: "later", Owner: "plain", Cost: 1}, {ID: "gone", Owner: "plain", Cost: 1},
 	} {
 		step(l.CreateJob(t.Context(), p))
 	}
 	step(l.Submit(t.Context(), "submitted", "provider"))
-	steps = append(steps, faultSettle("done", ledger.Completed, -1)(t.Context(), l), l.Close())
+	for _, job := range []string{"taken", "asked", "later"} {
+		step(l.Submit(t.Context(), job, "provider"))
+		step(l.Accepted(t.Context(), job, 1, "upstream of "+job))
+	}
+	step(l.CreateToken(t.Context(), "first", ledger.ScopeWrite))
+	dbtest.Exec(t, dsn, faultEndpoints)
+	steps = append(steps, faultSettle("done", ledger.Completed, -1)(t.Context(), l),
+		faultSettle("gone", ledger.Failed, -1)(t.Context(), l), l.Close())
+	dbtest.Exec(t, dsn, faultLeases...)
 	for _, err := range steps {
 		if err != nil {
 			t.Fatal(err)

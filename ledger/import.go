@@ -63,7 +63,7 @@ func (l *Ledger) Import(ctx context.Context, b Books, p ImportParams) (ImportRep
 				return err
 			}
 		}
-		return nil
+		return startPolls(i.tx)
 	})
 }
 

@@ -30,18 +30,21 @@ const lineMax = 64 << 20
 func (l *Ledger) Restore(
 	ctx context.Context, open func() (io.ReadCloser, error), p ImportParams,
 ) (ImportReport, error) {
-	return l.bring(ctx, p, func(i *importer) error { return i.restore(open, l.Engine()) })
+	return l.bring(ctx, p, func(i *importer) error { return i.restore(open, exportTypes, l.Engine()) })
 }
 
 // restore reads an export to its end, writes its rows, and audits what came of it.
-func (i *importer) restore(open func() (io.ReadCloser, error), engine string) error {
+func (i *importer) restore(open func() (io.ReadCloser, error), types []string, engine string) error {
 	in, err := open()
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	r := &restorer{importer: i, counts: make(map[string]int64), sum: sha256.New()}
+	r := &restorer{importer: i, types: types, counts: make(map[string]int64), sum: sha256.New()}
 	if err := r.read(in); err != nil || i.refused() > 0 {
+		return err
+	}
+	if err := startPolls(i.tx); err != nil {
 		return err
 	}
 	return r.audit(engine)
@@ -53,7 +56,8 @@ type restorer struct {
 	number int64 // of the line at work
 	sum    hash.Hash
 	counts map[string]int64
-	phase  int // index in exportTypes
+	types  []string // those that it takes, in order
+	phase  int      // index in types
 	ended  bool
 	owner  string // whose chain it is in
 	seq    int64
@@ -116,7 +120,7 @@ func (r *restorer) line(text []byte) error {
 	case head.Type == "end":
 		return r.end(text)
 	default:
-		phase := slices.Index(exportTypes, head.Type)
+		phase := slices.Index(r.types, head.Type)
 		if phase < r.phase {
 			return r.broken("type %q is unknown, or out of order", shorten(head.Type))
 		}
@@ -149,7 +153,7 @@ func (r *restorer) end(text []byte) error {
 		return r.broken("is not the last line of an export: %v", err)
 	}
 	r.ended = true
-	for _, kind := range exportTypes {
+	for _, kind := range r.types {
 		r.counts[kind] += 0
 	}
 	switch {
@@ -185,8 +189,10 @@ func (r *restorer) row(kind string, text []byte) error {
 		return keep(r, text, restoreAnswer, sameAnswer)
 	case "report":
 		return keep(r, text, restoreReport, sameReport)
+	case "event":
+		return keep(r, text, restoreEvent, sameEvent)
 	}
-	return keep(r, text, restoreEvent, sameEvent)
+	return r.serverRow(kind, text)
 }
 
 // keep inserts a row, or compares it with the one that has its key.

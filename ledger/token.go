@@ -137,7 +137,7 @@ func authenticate(tx *db.Tx, secret string) (Token, error) {
 		Token
 		Hash []byte `db:"hash"`
 	}
-	found, err := tx.Get(&row, `SELECT `+tokenColumns+`, hash FROM tokens WHERE hash = ?`, hash)
+	found, err := tx.Get(&row, tokenQuery, hash)
 	if err != nil {
 		return Token{}, err
 	}
@@ -146,5 +146,7 @@ func authenticate(tx *db.Tx, secret string) (Token, error) {
 	}
 	return row.Token, nil
 }
+
+const tokenQuery = `SELECT ` + tokenColumns + `, hash FROM tokens WHERE hash = ?`
 
 func noToken() error { return fail(Unauthenticated, "the token is not valid") }

@@ -332,6 +332,11 @@ func (b *workbench) unchanged(try func()) {
 			UNION ALL SELECT job_id || source || outcome || verdict || count || last_at FROM reports
 			UNION ALL SELECT job_id || attempt || provider || submission || evidence || operator || COALESCE(
 				upstream_id, '') || COALESCE(resolved_at, 0) FROM attempts
+			UNION ALL SELECT event_id || endpoint_id || status || tries || '/' || next_at || COALESCE(lease, '')
+				FROM deliveries
+			UNION ALL SELECT job_id || tries || '/' || next_at || COALESCE(lease, '') FROM polls
+			UNION ALL SELECT id || secret || COALESCE(disabled_at, 0) FROM endpoints
+			UNION ALL SELECT id || COALESCE(revoked_at, 0) FROM tokens
 			ORDER BY 1`)
 	}
 	before := dump()

@@ -87,7 +87,7 @@ func copyInto(c *cli.Context, source *ledger.Ledger, to string) (answer copied, 
 	defer clear()
 	p := ledger.ImportParams{}
 	if tell != nil {
-		total, err := source.ExportSize(c.Context)
+		total, err := source.CopySize(c.Context)
 		if err != nil {
 			return answer, err
 		}
