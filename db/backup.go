@@ -115,7 +115,7 @@ func checkUnused(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	_, err = inspect(ctx, readers, path)
+	_, err = inspect(ctx, readers, path, o)
 	if err := errors.Join(err, readers.Close()); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func fill(ctx context.Context, source, copied string, o Options, p CopyParams) e
 	if err != nil {
 		return err
 	}
-	version, err := inspect(ctx, pool, copied)
+	version, err := inspect(ctx, pool, copied, o)
 	if err == nil {
 		err = wholeFile(ctx, pool)
 	}
@@ -175,7 +175,7 @@ func copyAll(ctx context.Context, source, copied string, o Options, tell func(do
 		return err
 	}
 	defer pool.Close()
-	if _, err := inspect(ctx, pool, source); err != nil {
+	if _, err := inspect(ctx, pool, source, o); err != nil {
 		return err
 	}
 	conn, err := pool.Connx(ctx)

@@ -77,3 +77,21 @@ func eventually(t *testing.T, so func() bool) {
 		}
 	}
 }
+
+// A connection that writes is as durable as was asked for: by default it waits for the disk.
+func TestDurability(t *testing.T) {
+	for _, c := range []struct {
+		options db.Options
+		want    int
+	}{{db.Options{}, 2}, {db.Options{RiskPowerLoss: true}, 1}} {
+		d := open(t, dbtest.SQLite(t), c.options)
+		got := -1
+		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+			_, err := tx.Get(&got, `PRAGMA synchronous`)
+			return err
+		}))
+		if got != c.want {
+			t.Errorf("%+v: synchronous is %d, want %d", c.options, got, c.want)
+		}
+	}
+}

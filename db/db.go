@@ -45,6 +45,10 @@ type Options struct {
 	// BatchMax bounds the operations in one commit on SQLite, 1 to 64; default 64.
 	BatchMax int
 
+	// RiskPowerLoss lets a COMMIT on SQLite return before it is on the disk (synchronous=NORMAL): a loss of
+	// power takes back what was acknowledged. It is there to measure what the waiting costs.
+	RiskPowerLoss bool
+
 	// Intercept, if set, is called around every statement of a Write, BEGIN and COMMIT included.
 	// An error from it takes the place of the statement's own: before, the statement does not run;
 	// after, it ran and its answer is lost. Tests use it to inject faults.
@@ -119,7 +123,7 @@ func SchemaVersion() int { return len(sqliteMigrations) }
 // by a newer binary gives [ErrNewer]. Neither is changed. [ErrBusy]: the server cannot be reached.
 func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 	o = o.withDefaults()
-	e, open := &sqliteEngine, openSQLite
+	e, open := sqliteEngine(o), openSQLite
 	if isPostgres(dsn) {
 		e, open = postgresEngine(o), openPostgres
 	}

@@ -18,25 +18,27 @@ import (
 // applicationID marks a SQLite file as ours ("JBLG"), so that no other program's file is taken for one.
 const applicationID = 0x4a424c47
 
-var sqliteEngine = engine{
-	name:     "sqlite",
-	prepares: true,
-	begin:    "BEGIN IMMEDIATE",
-	snapshot: "BEGIN IMMEDIATE",
-	read:     "BEGIN",
-	writers:  1,
-	batchMax: BatchMax,
-	pauseMax: 4 * time.Millisecond, // a commit of another process takes about one
-	// The connection was opened with a busy_timeout. From here on the waiting is ours: SQLite sleeps
-	// up to 100 ms between tries, and a commit of another process takes about one.
-	prepare:    "PRAGMA busy_timeout = 0",
-	classify:   classifySQLite,
-	check:      checkWriter,
-	keeps:      func(err error) bool { return errors.Is(err, ErrBusy) },
-	commit:     execCommit,
-	conflict:   func(error) int { return 0 },
-	rolledBack: never,
-	checks:     sqliteChecks,
+func sqliteEngine(o Options) *engine {
+	return &engine{
+		name:     "sqlite",
+		prepares: true,
+		begin:    "BEGIN IMMEDIATE",
+		snapshot: "BEGIN IMMEDIATE",
+		read:     "BEGIN",
+		writers:  1,
+		batchMax: BatchMax,
+		pauseMax: 4 * time.Millisecond, // a commit of another process takes about one
+		// The connection was opened with a busy_timeout. From here on the waiting is ours: SQLite sleeps
+		// up to 100 ms between tries, and a commit of another process takes about one.
+		prepare:    "PRAGMA busy_timeout = 0",
+		classify:   classifySQLite,
+		check:      checkWriter(o),
+		keeps:      func(err error) bool { return errors.Is(err, ErrBusy) },
+		commit:     execCommit,
+		conflict:   func(error) int { return 0 },
+		rolledBack: never,
+		checks:     sqliteChecks,
+	}
 }
 
 // never: a writer that has SQLite's lock has the database to itself, and the answer to a COMMIT
@@ -56,22 +58,30 @@ func init() {
 	sqlx.BindDriver("sqlite", sqlx.QUESTION)
 }
 
+type pragma struct{ name, value, readBack string }
+
 // pragmas are what every connection must have; they are read back, because a key that the driver
 // does not know is ignored without an error.
-var pragmas = []struct{ name, value, readBack string }{
-	{"busy_timeout", "5000", "5000"}, // first: the others may have to wait
-	{"synchronous", "FULL", "2"},
-	{"foreign_keys", "1", "1"},
-	{"trusted_schema", "0", "0"},
-	{"cell_size_check", "1", "1"},
-	{"temp_store", "2", "2"},
-	{"cache_size", "-32768", "-32768"}, // KiB; the pages that a busy hour touches
+func (o Options) pragmas() []pragma {
+	synchronous := pragma{"synchronous", "FULL", "2"}
+	if o.RiskPowerLoss {
+		synchronous = pragma{"synchronous", "NORMAL", "1"}
+	}
+	return []pragma{
+		{"busy_timeout", "5000", "5000"}, // first: the others may have to wait
+		synchronous,
+		{"foreign_keys", "1", "1"},
+		{"trusted_schema", "0", "0"},
+		{"cell_size_check", "1", "1"},
+		{"temp_store", "2", "2"},
+		{"cache_size", "-32768", "-32768"}, // KiB; the pages that a busy hour touches
+	}
 }
 
 // sqliteDSN escapes a path into the driver's URI form, so that %, ? and # stay part of the name.
-func sqliteDSN(path string, writable bool) string {
+func sqliteDSN(path string, writable bool, o Options) string {
 	query := url.Values{"_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
-	for _, p := range pragmas {
+	for _, p := range o.pragmas() {
 		query.Add("_pragma", p.name+"("+p.value+")")
 	}
 	if writable {
@@ -96,7 +106,7 @@ func fileURL(path, query string) string {
 }
 
 func openPool(path string, writable bool, o Options, connections int) (*sqlx.DB, error) {
-	return openURL(sqliteDSN(path, writable), o, connections)
+	return openURL(sqliteDSN(path, writable, o), o, connections)
 }
 
 func openURL(dsn string, o Options, connections int) (*sqlx.DB, error) {
@@ -125,7 +135,7 @@ func openSQLite(
 			opened.Close()
 		}
 	}(readers)
-	version, err := inspect(ctx, readers, path)
+	version, err := inspect(ctx, readers, path, o)
 	if err != nil {
 		return path, nil, nil, err
 	}
@@ -201,7 +211,7 @@ func missing(path string) error {
 }
 
 // inspect reads what a file is, its schema version, and whether the connection is set as asked.
-func inspect(ctx context.Context, pool *sqlx.DB, path string) (version int, err error) {
+func inspect(ctx context.Context, pool *sqlx.DB, path string, o Options) (version int, err error) {
 	conn, err := pool.Connx(ctx)
 	if err != nil {
 		return 0, explainOpen(path, err)
@@ -220,7 +230,7 @@ func inspect(ctx context.Context, pool *sqlx.DB, path string) (version int, err 
 	if version > SchemaVersion() {
 		return 0, locate(path, newer(version))
 	}
-	if err := checkConnection(ctx, conn, path); err != nil {
+	if err := checkConnection(ctx, conn, path, o); err != nil {
 		return 0, err
 	}
 	return version, locate(path, checkMigrations(ctx, conn, version))
@@ -236,7 +246,7 @@ func locate(path string, err error) error {
 }
 
 // checkConnection proves that the connection is to the file that was asked for, with every pragma.
-func checkConnection(ctx context.Context, conn *sqlx.Conn, path string) error {
+func checkConnection(ctx context.Context, conn *sqlx.Conn, path string, o Options) error {
 	var opened string
 	const query = `SELECT file FROM pragma_database_list WHERE name = 'main'`
 	if err := conn.GetContext(ctx, &opened, query); err != nil {
@@ -249,7 +259,7 @@ func checkConnection(ctx context.Context, conn *sqlx.Conn, path string) error {
 	if got, err := os.Stat(opened); err != nil || !os.SameFile(wanted, got) {
 		return refuse("%s was asked for and %s was opened", path, opened)
 	}
-	for _, p := range pragmas {
+	for _, p := range o.pragmas() {
 		var value string
 		if err := conn.GetContext(ctx, &value, `PRAGMA `+p.name); err != nil {
 			return explainOpen(path, err)
@@ -263,15 +273,17 @@ func checkConnection(ctx context.Context, conn *sqlx.Conn, path string) error {
 
 // checkWriter proves of a connection that writes, too, that it is to the right file and as durable as
 // was asked for.
-func checkWriter(ctx context.Context, conn *sqlx.Conn, path string) error {
-	var mode string
-	if err := conn.GetContext(ctx, &mode, `PRAGMA journal_mode`); err != nil {
-		return classifySQLite(err)
+func checkWriter(o Options) checkFunc {
+	return func(ctx context.Context, conn *sqlx.Conn, path string) error {
+		var mode string
+		if err := conn.GetContext(ctx, &mode, `PRAGMA journal_mode`); err != nil {
+			return classifySQLite(err)
+		}
+		if mode != "wal" {
+			return fmt.Errorf("pragma journal_mode is %s, want wal", mode)
+		}
+		return checkConnection(ctx, conn, path, o)
 	}
-	if mode != "wal" {
-		return fmt.Errorf("pragma journal_mode is %s, want wal", mode)
-	}
-	return checkConnection(ctx, conn, path)
 }
 
 // checkMigrations compares the migrations applied to a current database with this binary's.
