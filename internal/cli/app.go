@@ -101,6 +101,8 @@ func commands(p Program) []*cli.Command {
 		raceCommand(),
 		raceChildCommand(),
 		labCommand(),
+		benchCommand(),
+		benchChildCommand(),
 		schemaCommand(p.Schema),
 		versionCommand(),
 		helpCommand(),

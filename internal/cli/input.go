@@ -30,6 +30,18 @@ func count(c *cli.Context, flag string, lowest, highest int64) (int64, error) {
 	return ledger.ParseNumber(flag, c.String(flag), lowest, highest)
 }
 
+// counts reads a flag that takes whole numbers within bounds, with commas between them.
+func counts(c *cli.Context, flag string, lowest, highest int64) (list []int, err error) {
+	for text := range strings.SplitSeq(c.String(flag), ",") {
+		n, err := ledger.ParseNumber(flag, text, lowest, highest)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, int(n))
+	}
+	return list, nil
+}
+
 // limit reads the flag --limit of the lists.
 func limit(c *cli.Context) (int, error) {
 	n, err := count(c, "limit", 1, ledger.PageMax)

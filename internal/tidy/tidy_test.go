@@ -39,6 +39,11 @@ var mayImport = map[string][]string{
 		"jobledger/internal/racelab",
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
 		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit", "jobledger/internal/server",
+		"jobledger/internal/bench",
+	},
+	"internal/bench": {
+		"jobledger/ledger", "jobledger/internal/crew", "jobledger/internal/racelab/scratch",
+		"jobledger/internal/racelab/timeline",
 	},
 	"internal/strictjson": {},
 	"internal/webhook":    {},

@@ -76,9 +76,13 @@ const sheet = `
 text{paint-order:stroke;stroke:@paper;stroke-width:4;stroke-linejoin:round}
 `
 
-// style is the sheet of a picture and of the page around it. Each color is given twice: first as
-// itself, for programs that know no variables.
-func style() string {
+// style is the sheet of a timeline and of the page around it.
+func style() string { return Style(sheet) }
+
+// Style is the style of a picture: its rules, in which @name stands for a color of the palette, and the
+// kinds of text, for light and dark surroundings. Each color is given twice: first as itself, for programs
+// that know no variables.
+func Style(sheet string) string {
 	var light, dark, rules strings.Builder
 	var colors []string
 	for _, c := range palette {
