@@ -122,7 +122,8 @@ func TestPreloadRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := l.Balance(t.Context(), ledger.BalanceParams{Owner: "q"}); ledger.CodeOf(err) != ledger.NotFound {
+	_, err = l.Balance(t.Context(), ledger.BalanceParams{Owner: "q"})
+	if ledger.CodeOf(err) != ledger.NotFound {
 		t.Errorf("half of a past: %v", err)
 	}
 }
