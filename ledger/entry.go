@@ -101,10 +101,10 @@ WITH own AS (
   UNION
   SELECT ` + expiryColumns + `
   FROM own
-  JOIN postings p ON p.entry_id = own.id
-  JOIN entries x ON x.event_key > 'lot-expire:' || p.lot_id || ':'
-                AND x.event_key < 'lot-expire:' || p.lot_id || ';'
-  WHERE x.job_id = own.job_id
+  CROSS JOIN postings p -- in this order, and by the key: SQLite would read all entries for a few
+  CROSS JOIN entries x
+  WHERE p.entry_id = own.id AND COALESCE(x.job_id, '') = own.job_id
+    AND x.event_key > 'lot-expire:' || p.lot_id || ':' AND x.event_key < 'lot-expire:' || p.lot_id || ';'
 )
 `
 

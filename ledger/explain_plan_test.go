@@ -35,6 +35,12 @@ func TestPlans(t *testing.T) {
 		"account":  {accountQuery, "SCAN"},
 		"upstream": {upstreamQuery, "SCAN"},
 		"awaited":  {awaitedQuery, "SCAN a"},
+		"all":      {listQuery(&EntryFilter{}), "TEMP B-TREE"},
+		"owner's":  {listQuery(&EntryFilter{Owner: "o"}), "SCAN"},
+		"story":    {listQuery(&EntryFilter{Job: "j"}), "SCAN e"},
+		"job list": {listQuery(&JobFilter{}), "TEMP B-TREE"},
+		"owned":    {listQuery(&JobFilter{Owner: "o"}), "SCAN"},
+		"open":     {listQuery(&JobFilter{Owner: "o", Status: Pending}), "SCAN"},
 		"taken":    {takenQuery, "owner="},
 		"jobs":     {jobEntriesOfAllQuery, "TEMP B-TREE"},
 		"expiring": {expiringQuery, "TEMP B-TREE"},
@@ -78,4 +84,10 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%s: a plan of %d steps, %v", name, steps, err)
 		}
 	}
+}
+
+// listQuery is the query of a list's page.
+func listQuery(f interface{ query() (string, []any) }) string {
+	query, _ := f.query()
+	return query
 }

@@ -157,3 +157,37 @@ func TestSpread(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestWordsOfAPicture(t *testing.T) {
+	for n, want := range map[int]string{
+		1: "1", 999: "999", 1000: "1k", 1500: "1500", 10_000: "10k", 1_000_000: "1M", 10_000_000: "10M",
+		1_500_000: "1500k",
+	} {
+		if got := short(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+	for power, want := range map[float64]string{
+		0: "1 us", 2: "100 us", 3: "1 ms", 5: "100 ms", 6: "1 s", 7: "10 s",
+	} {
+		if got := powerName(power); got != want {
+			t.Errorf("10^%g is %q, want %q", power, got, want)
+		}
+	}
+	for _, c := range []struct {
+		at, low, high float64
+		want          int
+	}{{5, 0, 10, 50}, {0, 0, 10, 0}, {10, 0, 10, 100}, {3, 3, 3, 50}} {
+		if got := scaled(c.at, c.low, c.high, 100); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+	c := chart{sync: 950, lines: []line{{"", []point{{0, 20}, {0, 30_000}}}}}
+	if low, high := c.powers(); low != 1 || high != 5 {
+		t.Errorf("powers %g to %g", low, high)
+	}
+	flat := chart{lines: []line{{"", []point{{0, 100}}}}}
+	if low, high := flat.powers(); low != 1 || high != 2 {
+		t.Errorf("powers of one value %g to %g", low, high)
+	}
+}
