@@ -73,7 +73,9 @@ func countingBench(t *testing.T) (*workbench, *log) {
 }
 
 // settleNext gives a function that settles one after the other of jobs that are there.
-func settleNext(b *workbench, prefix string, jobs int, r ledger.Report, mode ledger.Mode) func() ledger.Settlement {
+func settleNext(
+	b *workbench, prefix string, jobs int, r ledger.Report, mode ledger.Mode,
+) func() ledger.Settlement {
 	b.Helper()
 	for n := range jobs {
 		b.ok(b.create(fmt.Sprint(prefix, n), 7, mode))
