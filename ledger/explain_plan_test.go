@@ -37,7 +37,7 @@ func TestPlans(t *testing.T) {
 		"awaited":  {awaitedQuery, "SCAN a"},
 		"all":      {listQuery(&EntryFilter{}), "TEMP B-TREE"},
 		"owner's":  {listQuery(&EntryFilter{Owner: "o"}), "SCAN"},
-		"story":    {listQuery(&EntryFilter{Job: "j"}), "SCAN e"},
+		"job's":    {listQuery(&EntryFilter{Job: "j"}), "SCAN e"},
 		"job list": {listQuery(&JobFilter{}), "TEMP B-TREE"},
 		"owned":    {listQuery(&JobFilter{Owner: "o"}), "SCAN"},
 		"open":     {listQuery(&JobFilter{Owner: "o", Status: Pending}), "SCAN"},
