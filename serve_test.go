@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"jobledger/db/dbtest"
+	"jobledger/internal/fakeprovider"
 	"jobledger/internal/webhook"
 )
 
@@ -156,6 +157,35 @@ func TestServeCallbacks(t *testing.T) {
 			t.Errorf("got %s", o)
 		}
 	})
+}
+
+// TestServePolls: a server asks the providers of its file, and settles what they say has ended.
+func TestServePolls(t *testing.T) {
+	dsn := dbtest.SQLite(t)
+	fake, err := fakeprovider.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { fake.Close() })
+	file := writeFile(t, "providers.json", `{"providers":[{"name":"fake","poll":{"url":"`+fake.URL+`/jobs/{id}",
+		"body":{"status":"/outcome"},"outcomes":{"completed":"completed"}}}]}`)
+	refused(t, dsn, 2, `provider "fake": poll.url: is without TLS`, "serve", "--providers", file, "--poll")
+	s := serve(t, dsn, "--providers", file, "--poll", "--allow-private")
+	orders := &fakeprovider.Client{URL: fake.URL, HTTP: client}
+	id := orders.Create(t.Context(), fakeprovider.Order{Job: "j", Attempt: 1}).UpstreamID
+	for _, line := range []string{"grant alice 7 --key k", "job create j --owner alice --cost 7",
+		"job submit j --provider fake", "job accepted j --attempt 1 --upstream-id " + id} {
+		must(t, dsn, strings.Fields(line)...)
+	}
+	began := time.Now()
+	for !strings.Contains(must(t, dsn, "job", "show", "j"), "completed") {
+		if time.Sleep(100 * time.Millisecond); time.Since(began) > time.Minute {
+			t.Fatalf("nobody asks: %s", s.stderr)
+		}
+	}
+	if exit := s.end(syscall.SIGTERM); exit != 0 || fake.Asked(id) != 1 {
+		t.Errorf("exit %d, asked %d times: %s", exit, fake.Asked(id), s.stderr)
+	}
 }
 
 // TestServeKilled: what was acknowledged before the process was killed is there afterwards.

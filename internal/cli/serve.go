@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"jobledger/internal/poll"
 	"jobledger/internal/providers"
 	"jobledger/internal/server"
 	"jobledger/ledger"
@@ -25,7 +26,7 @@ func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name: "serve",
 		UsageText: "jobledger serve\n" +
-			"jobledger serve --providers providers.json\n" +
+			"jobledger serve --providers providers.json --poll\n" +
 			"jobledger serve --addr 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
 		Usage: "answer requests over HTTP",
 		Description: "The nouns and verbs of the commands stand under /v1, with the same fields; /docs explains " +
@@ -39,6 +40,8 @@ func serveCommand() *cli.Command {
 			&cli.StringFlag{Name: "tls-cert", Usage: "the `FILE` of the certificate, with those above it"},
 			&cli.StringFlag{Name: "tls-key", Usage: "the `FILE` of its key"},
 			&cli.StringFlag{Name: "providers", Usage: "take the callbacks of the providers in this `FILE`"},
+			&cli.BoolFlag{Name: "poll", Usage: "ask the providers how their jobs are, at their status addresses"},
+			&cli.BoolFlag{Name: "allow-private", Usage: "let calls go to this machine and to private networks"},
 			&cli.BoolFlag{Name: "behind-proxy", Usage: "what is reached from elsewhere is a proxy, where TLS ends"},
 		},
 		Action: runServe,
@@ -50,8 +53,10 @@ const sweepEvery = 30 * time.Second
 
 // service is what serve was asked for.
 type service struct {
-	addr    string
-	options server.Options
+	addr         string
+	options      server.Options
+	polls        bool
+	allowPrivate bool
 }
 
 func runServe(c *cli.Context) error {
@@ -67,11 +72,14 @@ func runServe(c *cli.Context) error {
 
 // serviceOf reads the arguments and refuses what would be open to others.
 func serviceOf(c *cli.Context) (*service, error) {
-	s := &service{addr: c.String("addr"), options: server.Options{
-		Log:      slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)),
-		CertFile: c.String("tls-cert"),
-		KeyFile:  c.String("tls-key"),
-	}}
+	s := &service{
+		addr: c.String("addr"), polls: c.Bool("poll"), allowPrivate: c.Bool("allow-private"),
+		options: server.Options{
+			Log:      slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)),
+			CertFile: c.String("tls-cert"),
+			KeyFile:  c.String("tls-key"),
+		},
+	}
 	if err := s.readProviders(c); err != nil {
 		return nil, err
 	}
@@ -97,10 +105,23 @@ func serviceOf(c *cli.Context) (*service, error) {
 
 // readProviders reads the file of the providers, if there is one.
 func (s *service) readProviders(c *cli.Context) (err error) {
-	if c.IsSet("providers") {
+	switch {
+	case c.IsSet("providers"):
 		s.options.Providers, err = providers.Load(c.String("providers"))
+	case s.polls:
+		err = usage("poll", "poll: there are no --providers to ask")
 	}
 	return err
+}
+
+// poller makes what polls beside the server; nil if nothing does.
+func (s *service) poller(l *ledger.Ledger, h *server.Server) (*poll.Poller, error) {
+	if !s.polls {
+		return nil, nil
+	}
+	return poll.New(l, s.options.Providers, poll.Options{
+		Log: s.options.Log, AllowPrivate: s.allowPrivate, Settled: h.CountPolled,
+	})
 }
 
 // loopback tells whether an address can be reached from this machine alone. A name is looked up nowhere.
@@ -119,6 +140,11 @@ func (s *service) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) err
 	if s.options.NeedToken && !valid {
 		return usage("addr", "addr: others can reach %s, and nobody has a token: make one first (token create)",
 			s.addr)
+	}
+	h := server.New(l, s.options)
+	poller, err := s.poller(l, h)
+	if err != nil {
+		return err
 	}
 	listener, err := net.Listen("tcp", s.addr)
 	if err != nil {
@@ -139,16 +165,20 @@ func (s *service) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) err
 	}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return s.serve(ctx, l, listener)
+	return s.serve(ctx, h, poller, listener)
 }
 
 // serve runs the server and what works beside it. When one of them fails, or ctx ends, all of them end.
-func (s *service) serve(ctx context.Context, l *ledger.Ledger, listener net.Listener) error {
+func (s *service) serve(
+	ctx context.Context, h *server.Server, poller *poll.Poller, listener net.Listener,
+) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	h := server.New(l, s.options)
 	var beside sync.WaitGroup
 	beside.Go(func() { h.Sweep(ctx, sweepEvery) })
+	if poller != nil {
+		beside.Go(func() { poller.Run(ctx) })
+	}
 	err := h.Serve(ctx, listener)
 	end()
 	beside.Wait()

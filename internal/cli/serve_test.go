@@ -29,6 +29,7 @@ func TestServeRefuses(t *testing.T) {
 		"serve --addr 127.0.0.1:99999":                      "addr: ",
 		"serve --tls-cert " + empty + " --tls-key " + empty: "tls-cert: ",
 		"serve --providers " + empty:                        "providers: ",
+		"serve --poll":                                      "poll: there are no --providers to ask",
 		"serve --addr 127.0.0.1:0 extra":                    "",
 	} {
 		stdout, stderr, exit := run(t, dsn, line)

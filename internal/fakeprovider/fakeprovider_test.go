@@ -164,3 +164,20 @@ func TestGuard(t *testing.T) {
 		t.Errorf("got %+v, refused %q", got, g.Refused())
 	}
 }
+
+// What polls say of a job can be set, and they are counted; a redirect leads to another word.
+func TestEnd(t *testing.T) {
+	p, c := start(t)
+	c.Create(t.Context(), fakeprovider.Order{Job: "j", Attempt: 1})
+	p.End("up-1", "running")
+	if outcome, _, doubt := c.Outcome(t.Context(), "up-1"); outcome != "running" || p.Asked("up-1") != 1 {
+		t.Errorf("got %q, %q, asked %d times", outcome, doubt, p.Asked("up-1"))
+	}
+	p.Polls(fakeprovider.Redirect, fakeprovider.Endless)
+	if outcome, _, doubt := c.Outcome(t.Context(), "up-1"); outcome != "failed" {
+		t.Errorf("got %q, %q", outcome, doubt)
+	}
+	if outcome, known, doubt := c.Outcome(t.Context(), "up-1"); known || p.Asked("up-1") != 3 {
+		t.Errorf("got %q, %q, asked %d times", outcome, doubt, p.Asked("up-1"))
+	}
+}

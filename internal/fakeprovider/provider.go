@@ -8,6 +8,7 @@ package fakeprovider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,8 @@ const (
 	Missing       Act = "missing"         // answers 404
 	Twice         Act = "twice"           // sends the same answer two times
 	CallBackFirst Act = "call back first" // reports the job completed, and answers after that
+	Redirect      Act = "redirect"        // answers 302 with another address of this provider, which says failed
+	Endless       Act = "endless"         // answers with a document that does not end
 )
 
 // Order asks for a job.
@@ -60,7 +63,9 @@ type Provider struct {
 	mutex  sync.Mutex
 	script []Act
 	polls  []Act
-	orders []Order // by number: the id of the first is up-1
+	orders []Order           // by number: the id of the first is up-1
+	ends   map[string]string // what polls say of a job, by its id
+	asked  map[string]int    // how often each job was polled
 }
 
 // Start starts a provider. It takes the next act of the script for each request for a job, and the
@@ -70,10 +75,16 @@ func Start(script ...Act) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the fake provider: %w", err)
 	}
-	p := &Provider{URL: "http://" + listener.Addr().String(), script: script, ended: make(chan struct{})}
+	p := &Provider{
+		URL: "http://" + listener.Addr().String(), script: script, ended: make(chan struct{}),
+		ends: map[string]string{}, asked: map[string]int{},
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /jobs", p.create)
 	mux.HandleFunc("GET /jobs/{id}", p.poll)
+	mux.HandleFunc("GET /elsewhere", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"outcome": "failed"})
+	})
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = p.server.Serve(listener) }() // ends with Close, and says no more than that
 	return p, nil
@@ -90,6 +101,28 @@ func (p *Provider) Polls(script ...Act) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.polls = script
+}
+
+// End sets what polls say of a job: an outcome, or another word. Unless it is set, they say completed.
+func (p *Provider) End(id, outcome string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.ends[id] = outcome
+}
+
+// Asked is how often a job was polled.
+func (p *Provider) Asked(id string) int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.asked[id]
+}
+
+// polled counts a poll of a job and gives what to say of it.
+func (p *Provider) polled(id string) (outcome string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.asked[id]++
+	return cmp.Or(p.ends[id], "completed")
 }
 
 // Creations is the number of jobs that the provider has made.
@@ -158,10 +191,11 @@ func (p *Provider) create(w http.ResponseWriter, r *http.Request) {
 
 func (p *Provider) poll(w http.ResponseWriter, r *http.Request) {
 	act := p.next(&p.polls)
-	if _, found := p.order(r.PathValue("id")); !found {
+	id := r.PathValue("id")
+	if _, found := p.order(id); !found {
 		act = Missing
 	}
-	p.perform(w, r, act, map[string]string{"outcome": "completed"})
+	p.perform(w, r, act, map[string]string{"id": id, "outcome": p.polled(id)})
 }
 
 // perform answers a request as the act says.
@@ -183,6 +217,13 @@ func (p *Provider) perform(w http.ResponseWriter, r *http.Request, act Act, docu
 		_, _ = w.Write([]byte(`{"id": "up-`)) // a client that has left is its own business
 	case Twice:
 		twice(w, document)
+	case Redirect:
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	case Endless:
+		_, _ = w.Write([]byte(`{"outcome": "completed", "more": "`))
+		for r.Context().Err() == nil {
+			_, _ = w.Write(bytes.Repeat([]byte("x"), 1<<16)) // as above
+		}
 	default:
 		answer(w, http.StatusAccepted, document)
 	}

@@ -79,6 +79,7 @@ func TestB100ReadRefuses(t *testing.T) {
 		{`{"data":{"id":"u","state":"done","cost":-1}}`, `cost: "-1" is not a whole number`},
 		{`{"data":{"id":"u","state":"done","cost":1e3}}`, `cost: "1e3" is not a whole number`},
 		{`{"data":{"id":"u","state":"done","cost":9007199254740992}}`, `number from 0 to 9007199254740991`},
+		{`{"data":{"id":"u","state":"done","cost":"007"}}`, `cost: "007" is not a whole number`},
 		{`{"data":{"id":"u","state":"done","cost":""}}`, `cost: "" is not a whole number`},
 		{`{"data":{"id":"u","state":"done"},"meta":{"n":0}}`, `attempt: 0 is out of range`},
 		{`{"data":{"id":"u","state":"running"},"meta":{"n":"first"}}`, `attempt: "first" is not a whole number`},
@@ -110,7 +111,7 @@ func TestReadPoll(t *testing.T) {
 		request.Header.Get("X-Api") != "v1" {
 		t.Errorf("got %v, %v", request, err)
 	}
-	for _, id := range []string{".", ".."} {
+	for _, id := range []string{"", ".", ".."} {
 		if _, err := p.Poll.Request(t.Context(), id); ledger.CodeOf(err) != ledger.Invalid {
 			t.Errorf("%s: %v", id, err)
 		}

@@ -145,7 +145,7 @@ func TestLoadRefusesEntries(t *testing.T) {
 		{`{"name":"rep","preset":"replicate"}`, `"rep": secret_file: there is none, and no poll section`},
 		{`{"name":"r","preset":"fal","secret_file":1}`, `"r": "/secret_file": it takes a text, not number`},
 		{`{"name":"r","preset":"fal","secret_file":"nope"}`, `"r": secret_file: open `},
-		{`{"name":"r","preset":"fal","secret_file":"large"}`, `"r": secret_file: `},
+		{`{"name":"r","preset":"fal","secret_file":"large"}`, `large is larger than 1048576 bytes`},
 		{`{"name":"r","preset":"fal","secret_file":"token"}`, `"r": secret_file: token: key 1: is not a`},
 		{`{"name":"r","preset":"fal","secret_files":["lines"]}`, `"r": secret_files: lines: key 1: is`},
 		{`{"name":"r","preset":"replicate","secret_file":"empty.secret"}`, `empty.secret: there is no key`},

@@ -29,7 +29,7 @@ const idPlace = "{id}"
 // Request makes the request for the status of a job. Errors: INVALID for an id that would make it the
 // address of something else.
 func (p *Poll) Request(ctx context.Context, id string) (*http.Request, error) {
-	if id == "." || id == ".." {
+	if id == "" || id == "." || id == ".." {
 		return nil, ledger.InvalidField("upstream_id", "%q cannot be part of an address", id)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.addressOf(id), nil)

@@ -52,6 +52,9 @@ func (s *Server) report(ctx context.Context, in *verbInput) (ledger.Settlement, 
 	return s.counted(r.Source)(s.ledger.Settle(ctx, r))
 }
 
+// CountPolled counts what became of a report that a poll brought.
+func (s *Server) CountPolled(v ledger.Verdict) { s.metrics.report(ledger.Poll, v) }
+
 // counted counts the verdict on a report, or its refusal for being about another attempt.
 func (s *Server) counted(source ledger.Source) func(ledger.Settlement, error) (ledger.Settlement, error) {
 	return func(settled ledger.Settlement, err error) (ledger.Settlement, error) {

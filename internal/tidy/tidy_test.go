@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	".": {"jobledger/internal/cli"},
 	"internal/cli": {
 		"jobledger/ledger", "jobledger/internal/books", "jobledger/internal/providers",
-		"jobledger/internal/racelab",
+		"jobledger/internal/poll", "jobledger/internal/racelab",
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
 		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit", "jobledger/internal/server",
 		"jobledger/internal/bench",
@@ -52,6 +52,7 @@ var mayImport = map[string][]string{
 		"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/webhook",
 		"jobledger/internal/httpcall",
 	},
+	"internal/poll":   {"jobledger/ledger", "jobledger/internal/providers", "jobledger/internal/httpcall"},
 	"internal/server": {"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/providers"},
 	"internal/books":  {"jobledger/ledger", "jobledger/internal/strictjson"},
 	"internal/crew":   {"jobledger/ledger"},
