@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 		"jobledger/internal/poll", "jobledger/internal/racelab",
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
 		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit", "jobledger/internal/server",
-		"jobledger/internal/bench",
+		"jobledger/internal/bench", "jobledger/internal/httpcall", "jobledger/internal/outbox",
 	},
 	"internal/bench": {
 		"jobledger/ledger", "jobledger/internal/crew", "jobledger/internal/racelab/scratch",
@@ -48,6 +48,7 @@ var mayImport = map[string][]string{
 	"internal/strictjson": {},
 	"internal/webhook":    {},
 	"internal/httpcall":   {},
+	"internal/outbox":     {"jobledger/ledger", "jobledger/internal/httpcall", "jobledger/internal/webhook"},
 	"internal/providers": {
 		"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/webhook",
 		"jobledger/internal/httpcall",
