@@ -63,13 +63,8 @@ func runRace(c *cli.Context) error {
 	if !pictured(c) {
 		return checks(shown, raced)
 	}
-	drawn := draw(c, r.Timeline(raceTitle(&o, &r), raceCaption(c)))
+	drawn := draw(c, r.Timeline(o.Title(), raceCaption(c)))
 	return checks(shown, raced, drawn)
-}
-
-func raceTitle(o *racelab.Options, r *racelab.Result) string {
-	return fmt.Sprintf("%s race for %s of %d credits, %s", plural(r.Notifications, "notification"),
-		plural(r.Jobs, "job"), o.Cost, paid[o.Mode])
 }
 
 // raceCaption is the command that was given, but for the database, whose name may hold a password.
@@ -147,7 +142,7 @@ const (
 
 // printRace shows a race to a class: what was fired, what the observers were told, what moved.
 func printRace(w io.Writer, o *racelab.Options, r *racelab.Result) {
-	fmt.Fprintf(w, "%s.\n", raceTitle(o, r))
+	fmt.Fprintf(w, "%s.\n", o.Title())
 	if o.Jobs > 1 {
 		fmt.Fprintf(w, "Each job gets %d. ", o.Notifications)
 	}
@@ -170,11 +165,6 @@ func printRace(w io.Writer, o *racelab.Options, r *racelab.Result) {
 	t.AppendRow([]any{"after the race", r.Balance.Available, r.Balance.Held, r.Balance.Used})
 	fmt.Fprintf(w, "\n%s\n\n", t.Render())
 	printRaceEnd(w, o, r)
-}
-
-var paid = map[ledger.Mode]string{
-	ledger.ModeCharge: "charged at creation",
-	ledger.ModeHold:   "held at creation",
 }
 
 // printRaceEnd writes the sums, and whether all of it is as it must be.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"jobledger/internal/racelab/timeline"
+	"jobledger/ledger"
 )
 
 const (
@@ -17,6 +18,23 @@ const (
 
 // worker is who fired, as the observers name it.
 type worker struct{ process, number int }
+
+// Title says in a few words what is raced.
+func (o *Options) Title() string {
+	paid := map[ledger.Mode]string{
+		ledger.ModeCharge: "charged at creation",
+		ledger.ModeHold:   "held at creation",
+	}
+	return fmt.Sprintf("%s race for %s of %d credits, %s", things(o.Jobs*o.Notifications, "notification"),
+		things(o.Jobs, "job"), o.Cost, paid[o.Mode])
+}
+
+func things(n int, name string) string {
+	if n == 1 {
+		return "1 " + name
+	}
+	return fmt.Sprintf("%d %ss", n, name)
+}
 
 // Timeline is the race as it was measured: a bar for each notification, from its call to its answer, in
 // microseconds since the first call. The number is what the owner had available, by the journal, from

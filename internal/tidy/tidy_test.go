@@ -53,10 +53,17 @@ var mayImport = map[string][]string{
 		"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/webhook",
 		"jobledger/internal/httpcall",
 	},
-	"internal/poll":   {"jobledger/ledger", "jobledger/internal/providers", "jobledger/internal/httpcall"},
-	"internal/server": {"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/providers"},
-	"internal/books":  {"jobledger/ledger", "jobledger/internal/strictjson"},
-	"internal/crew":   {"jobledger/ledger"},
+	"internal/poll": {"jobledger/ledger", "jobledger/internal/providers", "jobledger/internal/httpcall"},
+	"internal/page": {
+		"jobledger/ledger", "jobledger/internal/racelab", "jobledger/internal/racelab/timeline",
+		"jobledger/internal/racelab/lesson", "jobledger/internal/racelab/scratch",
+	},
+	"internal/server": {
+		"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/providers",
+		"jobledger/internal/page",
+	},
+	"internal/books": {"jobledger/ledger", "jobledger/internal/strictjson"},
+	"internal/crew":  {"jobledger/ledger"},
 	"internal/racelab": {
 		"jobledger/ledger", "jobledger/internal/crew", "jobledger/internal/racelab/timeline",
 	},
