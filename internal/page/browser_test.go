@@ -258,11 +258,12 @@ func TestBrowserPlaysLessons(t *testing.T) {
 		b.says(name + ", wrong version")
 		last := eval[int](b, "document.querySelectorAll('tr[data-x]').length") - 1
 		b.until(fmt.Sprintf("%s.startsWith('%d of %d')", told, last, last)) // it plays by itself
-		b.do(chromedp.KeyEvent(kb.Home))                                    // Home
+		b.do(chromedp.KeyEvent(kb.Home))
 		b.until(told + " === 'Before the first step.'")
 		first := hidden()
-		b.do(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight)) // right
-		b.do(chromedp.KeyEvent(kb.ArrowLeft))                                                                      // left
+		for _, key := range []string{kb.ArrowRight, kb.ArrowRight, kb.ArrowRight, kb.ArrowLeft} {
+			b.do(chromedp.KeyEvent(key))
+		}
 		b.until(told + ".startsWith('2 of')")
 		if n := hidden(); n == 0 || n >= first {
 			t.Errorf("%s: at the second step %d things are still to come, at first %d", name, n, first)
@@ -270,14 +271,15 @@ func TestBrowserPlaysLessons(t *testing.T) {
 		b.do(chromedp.KeyEvent("f"))
 		b.says(name + ", fixed version")
 		b.until(told + ".startsWith('2 of')") // the same step
-		b.do(chromedp.KeyEvent(kb.End))       // End
+		b.do(chromedp.KeyEvent(kb.End))
 		b.until("!" + told + ".startsWith('2 of')")
 		if n := hidden(); n > 1 { // the cursor
 			t.Errorf("%s: at the end %d things are still to come", name, n)
 		}
 		b.until("document.querySelector('tr.now') === [...document.querySelectorAll('tr[data-x]')].at(-1)")
 	}
-	if name := eval[string](b, "document.querySelector('.download').href"); !strings.HasSuffix(name, "fixed.svg") {
+	name := eval[string](b, "document.querySelector('.download').href")
+	if !strings.HasSuffix(name, "fixed.svg") {
 		t.Errorf("the picture to download is %s", name)
 	}
 }

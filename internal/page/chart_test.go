@@ -13,7 +13,8 @@ import (
 func TestBar(t *testing.T) {
 	for _, b := range []ledger.Balance{
 		{Available: 1}, {Available: 93, Held: 7}, {Available: ledger.AmountMax, Held: 1, Used: 1, Expired: 1},
-		{Available: 1, Held: 1, Used: 1, Expired: 1, Scheduled: 1}, {Used: ledger.AmountMax, Expired: ledger.AmountMax},
+		{Available: 1, Held: 1, Used: 1, Expired: 1, Scheduled: 1},
+		{Used: ledger.AmountMax, Expired: ledger.AmountMax},
 	} {
 		x := 0
 		for _, p := range balanceBar(b) {
@@ -34,7 +35,8 @@ func TestBar(t *testing.T) {
 // A chart stacks the buckets: its stairs rise and fall with the entries, and stay inside.
 func TestChart(t *testing.T) {
 	steps := []ledger.BalanceStep{
-		{Seq: 1, At: 0, Available: 100}, {Seq: 2, At: 490, Available: 50, Held: 50}, {Seq: 3, At: 980, Available: 50, Used: 50},
+		{Seq: 1, At: 0, Available: 100}, {Seq: 2, At: 490, Available: 50, Held: 50},
+		{Seq: 3, At: 980, Available: 50, Used: 50},
 	}
 	c := newChart(steps)
 	var got []string
@@ -61,7 +63,8 @@ expired 0 M0 0.0H490.0V0.0H980.0V0.0H1000V0.0H980.0V0.0H490.0V0.0H0Z`
 
 func TestWords(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0", 999: "999", 1000: "1000", 12345: "12_345", 9007199254740991: "9_007_199_254_740_991", -12345: "-12_345",
+		0: "0", 999: "999", 1000: "1000", 12345: "12_345", -12345: "-12_345",
+		9007199254740991: "9_007_199_254_740_991",
 	} {
 		if got := strings.ReplaceAll(amount(n), "\u202f", "_"); got != want {
 			t.Errorf("%d is shown as %q, want %q", n, got, want)

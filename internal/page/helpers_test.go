@@ -187,7 +187,8 @@ func (d *desk) busyDay() {
 	d.grant("zoe", "z1", 40, 3*24*time.Hour)
 	for i := range 12 {
 		owner := []string{"alice", "bob", "team/vision <b>"}[i%3]
-		d.create(fmt.Sprintf("img-%04d", i), owner, int64(7+i), []ledger.Mode{ledger.ModeHold, ledger.ModeCharge}[i%2])
+		mode := []ledger.Mode{ledger.ModeHold, ledger.ModeCharge}[i%2]
+		d.create(fmt.Sprintf("img-%04d", i), owner, int64(7+i), mode)
 	}
 	for i, outcome := range []ledger.Outcome{"completed", "failed", "completed", "canceled", "completed"} {
 		d.report(fmt.Sprintf("img-%04d", i), ledger.Callback, outcome, "")

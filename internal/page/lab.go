@@ -54,7 +54,9 @@ func (r *run) Ended() bool {
 }
 
 // start starts a run, unless one is under way. work gives its pictures; it has what it needs to stop.
-func (p *Page) start(title, engine string, work func(context.Context, *run) ([]picture, error)) (*run, error) {
+func (p *Page) start(
+	title, engine string, work func(context.Context, *run) ([]picture, error),
+) (*run, error) {
 	p.lab.mutex.Lock()
 	defer p.lab.mutex.Unlock()
 	if p.lab.busy {
@@ -150,7 +152,7 @@ func (p *Page) mayRun(w http.ResponseWriter, r *http.Request) bool {
 	}
 	p.fail(w, r, &ledger.Error{
 		Code:    ledger.Forbidden,
-		Message: "the token " + strconv.Quote(token.Name) + " may look and not run the lab: that takes the scope write",
+		Message: "the token " + strconv.Quote(token.Name) + " may look; to run the lab takes the scope write",
 	})
 	return false
 }

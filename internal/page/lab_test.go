@@ -140,7 +140,8 @@ func TestOneRunAtATime(t *testing.T) {
 	d.shows("/lab/runs/1", context.DeadlineExceeded.Error())
 	for range runsKept {
 		d.page.lab.wait()
-		_, err := d.page.start("quick", "SQLite", func(context.Context, *run) ([]picture, error) { return nil, nil })
+		_, err := d.page.start("quick", "SQLite",
+			func(context.Context, *run) ([]picture, error) { return nil, nil })
 		d.ok(err)
 	}
 	if d.page.lab.wait(); d.page.lab.find("1") != nil || d.page.lab.find("2") == nil {

@@ -26,9 +26,11 @@ func TestPages(t *testing.T) {
 			"img-0001 ended failed ; later the poll said completed", "Lots about to expire",
 			"500 Internal Server Error", "checks hold",
 		},
-		"/owners":       {"alice", "bob", "team/vision <b>", "zoe 40 0 0 0"},
-		"/owners/alice": {"Balance over time", "Owner alice", "grant", "consume", "refund", "img-0000", "In the end:"},
-		"/jobs":         {"img-0000 alice completed", "img-0011"},
+		"/owners": {"alice", "bob", "team/vision <b>", "zoe 40 0 0 0"},
+		"/owners/alice": {
+			"Balance over time", "Owner alice", "grant", "consume", "refund", "img-0000", "In the end:",
+		},
+		"/jobs": {"img-0000 alice completed", "img-0011"},
 		"/jobs/img-0001": {
 			"Owner bob", "8 credits, used at creation", "Used in the end 0 credits", "callback said failed: won",
 			"poll said completed",

@@ -73,8 +73,11 @@ func (b *browser) faults(axe string) []string {
 	if !eval[bool](b, "'axe' in window") {
 		eval[chromedp.Void](b, axe)
 	}
-	return eval[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.map(
-		(v) => v.id + ": " + v.help + ": " + v.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`)
+	return eval[[]string](b, `(async () => {
+		const found = await axe.run(document, {resultTypes: ["violations"]});
+		return found.violations.map((v) => v.id + ": " + v.help + ": " +
+			v.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; "));
+	})()`)
 }
 
 // Everybody can use every view, in light and dark surroundings: axe finds nothing. And no view is wider
