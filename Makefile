@@ -1,6 +1,6 @@
 # The Go tool is the build; these are the commands worth remembering.
 
-.PHONY: test race bench ci
+.PHONY: test race bench peers ci
 
 test: ## everything that must hold for a change
 	go test ./...
@@ -10,6 +10,9 @@ race: ## the same under the race detector, where goroutines share state
 
 bench: ## settlements per second: batches of 64 against batches of one, and both engines
 	go test -run '^$$' -bench "Settle|Engines" ./ledger
+
+peers: ## beside what people would use instead: one table of ratios, in some minutes
+	scripts/peers.sh
 
 ci: ## what continuous integration runs
 	.ci/run
