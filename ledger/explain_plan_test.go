@@ -33,7 +33,6 @@ func TestPlans(t *testing.T) {
 		"claim":    {byReport.query, "SCAN"},
 		"cancel":   {byCancel.query, "SCAN"},
 		"account":  {accountQuery, "SCAN"},
-		"upstream": {upstreamQuery, "SCAN"},
 		"awaited":  {awaitedQuery, "SCAN a"},
 		"taken":    {takenQuery, "owner="},
 		"jobs":     {jobEntriesOfAllQuery, "TEMP B-TREE"},
