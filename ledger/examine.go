@@ -34,6 +34,7 @@ const (
 	answerWait = 10 * time.Minute   // a marked attempt, for its answer
 	sweepWait  = 24 * time.Hour     // what is due, for a sweep
 	openWait   = 7 * 24 * time.Hour // a job without a deadline, for its end
+	sendWait   = time.Hour          // an event, for an endpoint to take it
 
 	clockBack = 2 * time.Second  // that the last entry may be ahead of the clock
 	auditMax  = 10 * time.Second // that the audit may take
@@ -49,6 +50,7 @@ func Examine(ctx context.Context, dsn string, o Options) (Examination, error) {
 		db.Check{Name: "reconciliation", Look: lookForUnresolved},
 		db.Check{Name: "sweep", Look: lookForDue},
 		db.Check{Name: "open-jobs", Look: lookForForgotten},
+		db.Check{Name: "deliveries", Look: lookForUndelivered},
 		db.Check{Name: "last-entry", Look: lookAtLastEntry},
 		db.Check{Name: "audit", Look: func(tx *db.Tx) (Finding, error) { return lookByAudit(tx, auditMax) }},
 	)
@@ -148,3 +150,29 @@ func lookByAudit(tx *db.Tx, limit time.Duration) (Finding, error) {
 }
 
 const forgotten = `status IN ('pending', 'processing') AND deadline IS NULL AND created_at <= ?`
+
+// lookForUndelivered looks for events that somebody should have been told of.
+func lookForUndelivered(tx *db.Tx) (Finding, error) {
+	var is struct{ Endpoints, Disabled, Dead, Late int64 }
+	_, err := tx.Get(&is, `
+		SELECT (SELECT COUNT(*) FROM endpoints) AS endpoints,
+		       (SELECT COUNT(*) FROM endpoints WHERE disabled_at IS NOT NULL) AS disabled,
+		       (SELECT COUNT(*) FROM deliveries WHERE status = 'dead') AS dead,
+		       (SELECT COUNT(*) FROM deliveries d JOIN endpoints p ON p.id = d.endpoint_id
+		        WHERE d.status = 'pending' AND p.disabled_at IS NULL AND d.created_at < ?) AS late`,
+		before(tx, sendWait))
+	switch {
+	case is.Dead > 0:
+		return db.Warn("look at them with events deliveries --status dead, and send them with events replay --dead",
+			"deliveries that were given up: %d", is.Dead), err
+	case is.Late > 0:
+		return db.Warn("run deliver, and look at events deliveries --status pending",
+			"deliveries that are on their way for more than %g minutes: %d", sendWait.Minutes(), is.Late), err
+	case is.Disabled > 0:
+		return db.Warn("look at them with endpoint list; what happens is not for them until they are enabled",
+			"endpoints that are disabled: %d", is.Disabled), err
+	case is.Endpoints == 0:
+		return db.Good("no endpoint is told of events"), err
+	}
+	return db.Good("none was given up, none waits for more than %g minutes", sendWait.Minutes()), err
+}

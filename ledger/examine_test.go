@@ -58,6 +58,29 @@ func TestExamine(t *testing.T) {
 	})
 }
 
+// Deliveries that were given up, or wait for long, are found, and what an endpoint that is off misses.
+func TestExamineDeliveries(t *testing.T) {
+	eachWorkbench(t, func(b *workbench) {
+		b.give("g", 9)
+		b.finding(0, "deliveries", ledger.Fine, "no endpoint")
+		e := b.endpoint("https://a.example")
+		b.finding(0, "deliveries", ledger.Fine, "none was given up")
+		b.ok(b.create("j", 1, ledger.ModeHold))
+		b.settle("won failed 1 0", "j", ledger.Failed)
+		b.finding(time.Hour, "deliveries", ledger.Fine, "none was given up")
+		b.finding(time.Hour+time.Second, "deliveries", ledger.Warning, "for more than 60 minutes: 1")
+		b.answer(b.claim(1, "settled:j to https://a.example")[0], 500)
+		b.finding(2*time.Hour, "deliveries", ledger.Warning, "given up: 1")
+		_, err := b.ReplayEvent(b.Context(), "settled:j", "")
+		b.ok(err)
+		b.answer(b.claim(1, "settled:j to https://a.example")[0], 200)
+		b.finding(2*time.Hour, "deliveries", ledger.Fine, "none was given up")
+		_, err = b.DisableEndpoint(b.Context(), e.ID, "HTTP 410")
+		b.ok(err)
+		b.finding(2*time.Hour, "deliveries", ledger.Warning, "endpoints that are disabled: 1")
+	})
+}
+
 // A clock that was set back is found, and what an audit finds is.
 func TestExamineLooksAtTheJournal(t *testing.T) {
 	eachBrokenWorkbench(t, func(b *workbench) {
@@ -66,8 +89,8 @@ func TestExamineLooksAtTheJournal(t *testing.T) {
 		b.finding(-2*time.Second, "last-entry", ledger.Fine, "2030-01-01T00:00:00.000000Z")
 		b.finding(-3*time.Second, "last-entry", ledger.Warning,
 			"the last entry was made at 2030-01-01T00:00:00.000000Z")
-		b.finding(0, "audit", ledger.Fine, "clean, 26 checks")
+		b.finding(0, "audit", ledger.Fine, "clean, 28 checks")
 		b.exec(`UPDATE balances SET available = 101`)
-		b.finding(0, "audit", ledger.Problem, "violations: 2 of 26: balances-journal, balances-lots")
+		b.finding(0, "audit", ledger.Problem, "violations: 2 of 28: balances-journal, balances-lots")
 	})
 }

@@ -33,22 +33,24 @@ func deliverCommand() *cli.Command {
 // sendingFlags say which endpoints may be called.
 func sendingFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "allow-private", Usage: "call private and loopback addresses too"},
-		&cli.BoolFlag{Name: "allow-http", Usage: "call endpoints elsewhere without TLS too"},
+		&cli.BoolFlag{Name: "allow-private", Usage: "let calls go to this machine and to private networks"},
+		&cli.BoolFlag{Name: "allow-http", Usage: "let calls to endpoints elsewhere go without TLS"},
 	}
 }
 
-func newSender(c *cli.Context, l *ledger.Ledger) *outbox.Sender {
+// newSender makes a sender of the flags; tried, if there is one, is told of each try.
+func newSender(c *cli.Context, l *ledger.Ledger, log *slog.Logger, tried func(outbox.Try)) *outbox.Sender {
 	return outbox.New(l, outbox.Options{
 		AllowPrivate: c.Bool("allow-private"),
 		AllowHTTP:    c.Bool("allow-http"),
-		Log:          slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)),
+		Log:          log,
+		Tried:        tried,
 	})
 }
 
 func runDeliver(c *cli.Context) error {
 	sent, err := with(c, func(ctx context.Context, l *ledger.Ledger) (outbox.Sent, error) {
-		s := newSender(c, l)
+		s := newSender(c, l, slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)), nil)
 		defer s.Close()
 		if c.Bool("once") {
 			return s.Once(ctx)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"jobledger/internal/outbox"
 	"jobledger/internal/poll"
 	"jobledger/internal/providers"
 	"jobledger/internal/server"
@@ -26,7 +27,7 @@ func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name: "serve",
 		UsageText: "jobledger serve\n" +
-			"jobledger serve --providers providers.json --poll\n" +
+			"jobledger serve --providers providers.json --poll --deliver\n" +
 			"jobledger serve --addr 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
 		Usage: "answer requests over HTTP",
 		Description: "The nouns and verbs of the commands stand under /v1, with the same fields; /docs explains " +
@@ -35,15 +36,15 @@ func serveCommand() *cli.Command {
 			"An address that others can reach is refused without a token, and without a certificate unless " +
 			"--behind-proxy says that TLS ends elsewhere. The log, on stderr, has a line of JSON for each request " +
 			"and nothing secret. SIGTERM and Ctrl-C finish what was accepted.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "addr", Value: "127.0.0.1:8080", Usage: "listen at `HOST:PORT`; 0: any free port"},
 			&cli.StringFlag{Name: "tls-cert", Usage: "the `FILE` of the certificate, with those above it"},
 			&cli.StringFlag{Name: "tls-key", Usage: "the `FILE` of its key"},
 			&cli.StringFlag{Name: "providers", Usage: "take the callbacks of the providers in this `FILE`"},
 			&cli.BoolFlag{Name: "poll", Usage: "ask the providers how their jobs are, at their status addresses"},
-			&cli.BoolFlag{Name: "allow-private", Usage: "let calls go to this machine and to private networks"},
+			&cli.BoolFlag{Name: "deliver", Usage: "send events to their endpoints, as deliver does"},
 			&cli.BoolFlag{Name: "behind-proxy", Usage: "what is reached from elsewhere is a proxy, where TLS ends"},
-		},
+		}, sendingFlags()...),
 		Action: runServe,
 	}
 }
@@ -165,22 +166,30 @@ func (s *service) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) err
 	}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return s.serve(ctx, h, poller, listener)
+	beside := []func(context.Context){func(ctx context.Context) { h.Sweep(ctx, sweepEvery) }}
+	if poller != nil {
+		beside = append(beside, poller.Run)
+	}
+	if c.Bool("deliver") {
+		sender := newSender(c, l, s.options.Log, func(t outbox.Try) { h.CountTry(t.Delivery.Status) })
+		defer sender.Close()
+		beside = append(beside, func(ctx context.Context) { sender.Run(ctx) })
+	}
+	return serve(ctx, h, beside, listener)
 }
 
 // serve runs the server and what works beside it. When one of them fails, or ctx ends, all of them end.
-func (s *service) serve(
-	ctx context.Context, h *server.Server, poller *poll.Poller, listener net.Listener,
+func serve(
+	ctx context.Context, h *server.Server, beside []func(context.Context), listener net.Listener,
 ) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	var beside sync.WaitGroup
-	beside.Go(func() { h.Sweep(ctx, sweepEvery) })
-	if poller != nil {
-		beside.Go(func() { poller.Run(ctx) })
+	var works sync.WaitGroup
+	for _, work := range beside {
+		works.Go(func() { work(ctx) })
 	}
 	err := h.Serve(ctx, listener)
 	end()
-	beside.Wait()
+	works.Wait()
 	return err
 }

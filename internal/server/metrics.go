@@ -20,6 +20,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	reports  *prometheus.CounterVec
+	tries    *prometheus.CounterVec
 	refused  prometheus.Counter
 }
 
@@ -36,11 +37,16 @@ func newMetrics(l *ledger.Ledger, log *slog.Logger) *metrics {
 		reports: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobledger_reports_total", Help: "Reports of jobs' ends that this server took.",
 		}, []string{"source", "verdict"}),
+		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobledger_delivery_tries_total",
+			Help: "Tries to deliver an event that this server made, by how the delivery stands after.",
+		}, []string{"status"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "jobledger_http_refused_total", Help: "Requests refused because the server had too many.",
 		}),
 	}
-	m.registry.MustRegister(&backlog{l, log}, m.requests, m.seconds, m.reports, m.refused,
+	m.registry.MustRegister(&backlog{l, log}, m.requests, m.seconds, m.reports, m.tries,
+		m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -52,6 +52,11 @@ func (s *Server) report(ctx context.Context, in *verbInput) (ledger.Settlement, 
 	return s.counted(r.Source)(s.ledger.Settle(ctx, r))
 }
 
+// CountTry counts a try to deliver an event, by how the delivery stands after it.
+func (s *Server) CountTry(after ledger.DeliveryStatus) {
+	s.metrics.tries.WithLabelValues(string(after)).Inc()
+}
+
 // CountPolled counts what became of a report that a poll brought.
 func (s *Server) CountPolled(v ledger.Verdict) { s.metrics.report(ledger.Poll, v) }
 
