@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,7 @@ func TestExamples(t *testing.T) {
 					Files: []string{file},
 					Setup: func(e *testscript.Env) error {
 						e.Setenv("JOBLEDGER_DB", dsn)
+						e.Setenv("PORT", freePort(t))
 						return copyPrograms(e.WorkDir)
 					},
 				})
@@ -91,6 +93,18 @@ func TestExamples(t *testing.T) {
 			dbtest.Each(t, run)
 		})
 	}
+}
+
+// freePort gives a port that nobody listens at now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	return port
 }
 
 // copyPrograms puts the programs that belong to the examples beside them.
