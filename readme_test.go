@@ -31,10 +31,12 @@ func TestReadme(t *testing.T) {
 			t.Errorf("the README does not set up with %q", command)
 		}
 	}
-	for _, group := range [][]string{nil, {"job"}, {"reconcile"}, {"callback"}, {"lab"}} {
+	for _, group := range [][]string{nil, {"job"}, {"reconcile"}, {"callback"}, {"lab"}, {"token"}, {"endpoint"}, {"events"}} {
 		for _, command := range commandsOf(t, group) {
 			name := strings.Join(append(group, command), " ")
-			isGroup := slices.Contains([]string{"help", "job", "reconcile", "callback", "lab"}, command)
+			isGroup := slices.Contains([]string{
+				"help", "job", "reconcile", "callback", "lab", "token", "endpoint", "events",
+			}, command)
 			if !isGroup && !strings.Contains(readme, "`"+name) {
 				t.Errorf("the README has not the command %s", name)
 			}
