@@ -31,8 +31,9 @@ func serveCommand() *cli.Command {
 			"jobledger serve --addr 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
 		Usage: "answer requests over HTTP",
 		Description: "The nouns and verbs of the commands stand under /v1, with the same fields; /docs explains " +
-			"them, /metrics counts. While no token was ever made, the server answers programs on this machine; " +
-			"from the first token on, only those who have one (token create).\n\n" +
+			"them, /metrics counts. At / people see the state of the ledger, and the lab. While no token was ever " +
+			"made, the server answers programs on this machine; from the first token on, only those who have one " +
+			"(token create).\n\n" +
 			"An address that others can reach is refused without a token, and without a certificate unless " +
 			"--behind-proxy says that TLS ends elsewhere. The log, on stderr, has a line of JSON for each request " +
 			"and nothing secret. SIGTERM and Ctrl-C finish what was accepted.",
@@ -43,6 +44,8 @@ func serveCommand() *cli.Command {
 			&cli.StringFlag{Name: "providers", Usage: "take the callbacks of the providers in this `FILE`"},
 			&cli.BoolFlag{Name: "poll", Usage: "ask the providers how their jobs are, at their status addresses"},
 			&cli.BoolFlag{Name: "deliver", Usage: "send events to their endpoints, as deliver does"},
+			&cli.BoolFlag{Name: "allow-private", Usage: "let calls go to this machine and to private networks"},
+			&cli.StringFlag{Name: "lab-db", Usage: "let the lab make scratch databases on the PostgreSQL server at `URL`"},
 			&cli.BoolFlag{Name: "behind-proxy", Usage: "what is reached from elsewhere is a proxy, where TLS ends"},
 		}, sendingFlags()...),
 		Action: runServe,
@@ -78,7 +81,7 @@ func serviceOf(c *cli.Context) (*service, error) {
 		options: server.Options{
 			Log:      slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)),
 			CertFile: c.String("tls-cert"),
-			KeyFile:  c.String("tls-key"),
+			KeyFile:  c.String("tls-key"), LabServer: c.String("lab-db"),
 		},
 	}
 	if err := s.readProviders(c); err != nil {

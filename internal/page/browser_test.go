@@ -233,12 +233,12 @@ func TestBrowserSeesTheCountsCome(t *testing.T) {
 	b.says("All jobs are being counted")
 	b.says("alice")
 	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- d.page.Run(ctx) }()
+	var running sync.WaitGroup
+	running.Go(func() { d.page.Run(ctx) })
 	b.says("checks hold")
 	b.says("Counted at")
 	end()
-	d.ok(<-ended)
+	running.Wait()
 }
 
 // Three lessons are played: flipped between wrong and fixed, and stepped through with the keys.

@@ -56,7 +56,10 @@ func newDesk(t *testing.T, o Options) *desk {
 		o.RaceChild = []string{os.Args[0], "race-child"}
 	}
 	p := New(l, o)
-	d := &desk{t, l, p, httptest.NewServer(p), ago}
+	d := &desk{t, l, p, httptest.NewUnstartedServer(p), ago}
+	// As a real server does, this one bounds requests and answers: what is followed lasts longer.
+	d.server.Config.ReadTimeout, d.server.Config.WriteTimeout = time.Second, time.Second
+	d.server.Start()
 	t.Cleanup(func() {
 		p.stop() // streams end, as at the end of a server
 		d.server.Close()

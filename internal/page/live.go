@@ -39,6 +39,8 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, name string, see v
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	s := streamer{writer: w, control: http.NewResponseController(w)}
+	// The bound for requests would end the stream. A server without bounds has none to move.
+	_ = s.control.SetReadDeadline(time.Time{})
 	look := time.NewTicker(liveEvery)
 	defer look.Stop()
 	end := time.NewTimer(streamLife)
@@ -106,7 +108,6 @@ func (s *streamer) send(event, text string) error {
 	if err != nil {
 		return err
 	}
-	// A server without deadlines has none to move.
 	_ = s.control.SetWriteDeadline(time.Now().Add(messageTime))
 	if _, err := fmt.Fprintf(s.writer, "event: %s\ndata: %s\n\n", event, data); err != nil {
 		return err

@@ -81,6 +81,12 @@ func New(l *ledger.Ledger, o Options) *Page {
 // ServeHTTP answers one request.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
 
+// Paths are the patterns under which a server's mux has the pages.
+var Paths = []string{
+	"/{$}", "/owners", "/owners/", "/jobs", "/jobs/", "/reconcile", "/conflicts", "/deliveries", "/audit",
+	"/lab", "/lab/", "/sign-in", "/sign-out", "/page/",
+}
+
 // routes is the one list of all pages.
 func (p *Page) routes() http.Handler {
 	open, mux := http.NewServeMux(), http.NewServeMux()

@@ -83,28 +83,34 @@ func tokenOf(ctx context.Context) ledger.Token {
 	return token
 }
 
-// who tells who asks: the session's token, as long as nobody revoked it, or nobody in particular where no
-// token is needed.
+// who tells who asks: the session's token, or nobody in particular where no token is needed.
 func (p *Page) who(r *http.Request) (ledger.Token, error) {
-	token, ok := p.sessions.find(r)
-	if !ok {
-		if p.options.Gate == nil {
-			return ledger.Token{}, nil
-		}
-		return ledger.Token{}, p.options.Gate.Open(r)
+	token, signedIn, err := p.Session(r)
+	if err == nil && !signedIn && p.options.Gate != nil {
+		err = p.options.Gate.Open(r)
+	}
+	return token, err
+}
+
+// Session gives the token that a browser signed in with. Errors: UNAUTHENTICATED if the token was revoked
+// meanwhile, which ends the session; those of [ledger.Ledger.Tokens].
+func (p *Page) Session(r *http.Request) (token ledger.Token, signedIn bool, err error) {
+	token, signedIn = p.sessions.find(r)
+	if !signedIn {
+		return token, false, nil
 	}
 	all, err := p.ledger.Tokens(r.Context())
 	if err != nil {
-		return ledger.Token{}, err
+		return ledger.Token{}, false, err
 	}
 	i := slices.IndexFunc(all, func(t ledger.Token) bool { return t.ID == token.ID })
 	if i < 0 || all[i].RevokedAt != nil {
 		p.sessions.end(r)
-		return ledger.Token{}, &ledger.Error{
+		return ledger.Token{}, false, &ledger.Error{
 			Code: ledger.Unauthenticated, Message: "the token of this session was revoked",
 		}
 	}
-	return all[i], nil
+	return all[i], true, nil
 }
 
 // admit lets those through who may look. Others are asked for a token.

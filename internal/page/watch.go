@@ -39,7 +39,7 @@ type auditResult struct {
 // Run looks at everything now and then, until ctx ends: it counts at once and then while somebody looks at
 // the pages, and audits at once and then at most once in Options.AuditEvery. Neither takes more than a
 // small share of the time. When ctx ends, streams and the lab's run end too.
-func (p *Page) Run(ctx context.Context) error {
+func (p *Page) Run(ctx context.Context) {
 	defer p.stop()
 	var both sync.WaitGroup
 	both.Go(func() { p.survey(ctx) })
@@ -47,7 +47,6 @@ func (p *Page) Run(ctx context.Context) error {
 	both.Wait()
 	p.stop()
 	p.lab.wait()
-	return nil
 }
 
 // survey counts again and again while somebody wants to know.

@@ -30,6 +30,9 @@ type gate struct {
 	closed bool // a token is needed even if none was ever made
 	cross  *http.CrossOriginProtection
 
+	// session gives the token that a browser signed in with, if it did.
+	session func(*http.Request) (token ledger.Token, signedIn bool, err error)
+
 	mutex  sync.Mutex
 	tokens map[[sha256.Size]byte]remembered // by the hash of the secret
 	open   bool                             // no token was ever made
@@ -75,7 +78,7 @@ func (s *Server) guard(need ledger.Scope, next http.Handler) http.HandlerFunc {
 func (g *gate) permit(r *http.Request, need ledger.Scope) error {
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		return g.permitOpen(r)
+		return g.permitBrowser(r, need)
 	}
 	scheme, secret, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -85,6 +88,11 @@ func (g *gate) permit(r *http.Request, need ledger.Scope) error {
 	if err != nil {
 		return err
 	}
+	return allow(r, token, need)
+}
+
+// allow says why a token may not do something; nil if it may.
+func allow(r *http.Request, token ledger.Token, need ledger.Scope) error {
 	recordOf(r.Context()).token = token.Name
 	if !token.Scope.Allows(need) {
 		return &ledger.Error{
@@ -93,6 +101,21 @@ func (g *gate) permit(r *http.Request, need ledger.Scope) error {
 		}
 	}
 	return nil
+}
+
+// permitBrowser permits a browser that signed in to look at documents, and to do no more: its session is no
+// token. Everybody else without a token is permitted what permitOpen does.
+func (g *gate) permitBrowser(r *http.Request, need ledger.Scope) error {
+	if r.Method == http.MethodGet && g.session != nil {
+		token, signedIn, err := g.session(r)
+		if err != nil {
+			return err
+		}
+		if signedIn {
+			return allow(r, token, need)
+		}
+	}
+	return g.permitOpen(r)
 }
 
 // permitOpen permits a request without a token while no token was ever made: to programs on this machine,

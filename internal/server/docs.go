@@ -21,7 +21,7 @@ var pageFiles embed.FS
 
 var docsPage = template.Must(template.ParseFS(pageFiles, "page/docs.html"))
 
-// addPages adds what is not of the API: its description, the pages for people, health and figures.
+// addPages adds what is not of the API: its description, health and figures.
 func (s *Server) addPages() {
 	s.mux.HandleFunc("GET /healthz", s.healthy)
 	s.mux.HandleFunc("GET /readyz", s.ready)
@@ -38,7 +38,6 @@ func (s *Server) addPages() {
 	s.mux.HandleFunc("GET "+problemsPath+"{code}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/docs#"+template.URLQueryEscaper(r.PathValue("code")), http.StatusFound)
 	})
-	s.mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
 }
 
 // static answers with bytes that never change.

@@ -20,6 +20,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	pages "jobledger/internal/page"
 	"jobledger/internal/providers"
 	"jobledger/ledger"
 )
@@ -44,6 +45,10 @@ type Options struct {
 	// Providers are those whose callbacks are taken; nil: none.
 	Providers *providers.Set
 
+	// LabServer is the URL of a PostgreSQL server on which the lab of the pages may make scratch databases.
+	// Empty: it uses scratch files of SQLite only.
+	LabServer string
+
 	// CertFile and KeyFile are the files of the certificate; without them, connections are not encrypted.
 	CertFile, KeyFile string
 }
@@ -54,6 +59,7 @@ type Server struct {
 	ledger   *ledger.Ledger
 	mux      *http.ServeMux
 	api      huma.API
+	pages    *pages.Page
 	needs    map[string]ledger.Scope // what each operation needs, by its id
 	metrics  *metrics
 	gate     *gate
@@ -91,6 +97,7 @@ func New(l *ledger.Ledger, o Options) *Server {
 	markNulls(s.api.OpenAPI().Components.Schemas)
 	s.addCallbacks()
 	s.addPages()
+	s.addPeople()
 	s.handler = s.observe(s.admit(http.HandlerFunc(s.serveMux)))
 	return s
 }
@@ -144,6 +151,9 @@ const (
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	base, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
+	watching, unwatch := context.WithCancel(ctx)
+	defer s.beside(watching)()
+	defer unwatch()
 	h := &http.Server{
 		Handler:           s,
 		BaseContext:       func(net.Listener) context.Context { return base },
