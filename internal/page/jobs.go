@@ -2,7 +2,6 @@ package page
 
 import (
 	"net/http"
-	"time"
 
 	"jobledger/ledger"
 )
@@ -38,28 +37,8 @@ func (p *Page) jobs(r *http.Request) (view, error) {
 	return view{Title: "Jobs", Here: "jobs", API: api, Data: d}, nil
 }
 
-// jobData is one job with its story.
-type jobData struct {
-	ledger.Story
-	Deliveries []ledger.Delivery
-	Now        ledger.Time
-}
-
 func (p *Page) job(r *http.Request) (view, error) {
 	id := pathID(r.PathValue("job"))
 	story, err := p.ledger.Explain(r.Context(), id)
-	if err != nil {
-		return view{}, err
-	}
-	d := jobData{Story: story, Now: ledger.At(time.Now())}
-	for _, e := range story.Events {
-		list, err := p.ledger.Deliveries(r.Context(), ledger.DeliveryFilter{Event: e.ID, Limit: rowsShown})
-		if err != nil {
-			return view{}, err
-		}
-		if d.Deliveries = append(d.Deliveries, list...); len(d.Deliveries) >= pageRows {
-			break
-		}
-	}
-	return view{Title: "Job " + id, Here: "jobs", API: apiURL("jobs/%s/explain", id), Data: d}, nil
+	return view{Title: "Job " + id, Here: "jobs", API: apiURL("jobs/%s/explain", id), Data: story}, err
 }
