@@ -3,9 +3,7 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,50 +65,6 @@ func exitOf(err error) int {
 		return exit.ExitCode()
 	}
 	return 0
-}
-
-// B126: a backup that finds no room says so, leaves nothing, and is made when there is room.
-func TestB126BackupOnAFullDisk(t *testing.T) {
-	source := dbtest.SQLite(t)
-	must(t, source, "import", rowsOf(t, 1000))
-	small := smallDisk(t, 2)
-	if small == "" {
-		return
-	}
-	target := filepath.Join(small, "backup.db")
-	filler := filepath.Join(small, "filler")
-	if err := os.WriteFile(filler, bytes.Repeat([]byte{1}, 1536<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, source, 7, `the disk is full`, "backup", target)
-	if files, err := os.ReadDir(small); err != nil || len(files) != 1 {
-		t.Errorf("left behind: %v, %v", files, err)
-	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
-	must(t, source, "backup", target)
-	if must(t, target, "export") != must(t, source, "export") {
-		t.Error("the backup is not the ledger")
-	}
-}
-
-// smallDisk mounts a file system of so many megabytes, and gives where; nothing, if that is not allowed here.
-func smallDisk(t *testing.T, megabytes int) string {
-	t.Helper()
-	at := t.TempDir()
-	out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm", megabytes),
-		"tmpfs", at).CombinedOutput()
-	if err != nil {
-		t.Logf("not run: no file system can be mounted: %v %s", err, out)
-		return ""
-	}
-	t.Cleanup(func() {
-		if err := exec.Command("umount", at).Run(); err != nil {
-			t.Error(err)
-		}
-	})
-	return at
 }
 
 // TestBackupForms holds the documents of backup and restore.

@@ -13,17 +13,6 @@ import (
 	"jobledger/db/dbtest"
 )
 
-// names lists a folder.
-func names(t *testing.T, folder string) (list []string) {
-	t.Helper()
-	files, err := os.ReadDir(folder)
-	must(t, err)
-	for _, f := range files {
-		list = append(list, f.Name())
-	}
-	return list
-}
-
 // A copy has what is only in the write-ahead log yet, belongs to its owner alone, and is one file.
 func TestB128CopyOfALiveFile(t *testing.T) {
 	source, folder := dbtest.SQLite(t), t.TempDir()
@@ -39,7 +28,7 @@ func TestB128CopyOfALiveFile(t *testing.T) {
 			}
 		},
 	}))
-	if list := names(t, folder); !slices.Equal(list, []string{filepath.Base(target)}) || told == 0 {
+	if list := listing(t, folder); !slices.Equal(list, []string{filepath.Base(target)}) || told == 0 {
 		t.Errorf("the folder has %q; progress told %d times", list, told)
 	}
 	info, err := os.Stat(target)
@@ -67,7 +56,7 @@ func TestCopyFileRefuses(t *testing.T) {
 	user := dbtest.Raw(t, at("open"))
 	var n int
 	must(t, user.Get(&n, `SELECT COUNT(*) FROM balances`)) // it keeps a connection
-	left := names(t, folder)
+	left := listing(t, folder)
 	refuse := func(string, int) error { return errOwn }
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -101,7 +90,7 @@ func TestCopyFileRefuses(t *testing.T) {
 			t.Errorf("%s to %s: %v, want %v", c.from, c.to, err, c.want)
 		}
 	}
-	now := slices.DeleteFunc(names(t, folder), func(name string) bool {
+	now := slices.DeleteFunc(listing(t, folder), func(name string) bool {
 		return strings.HasPrefix(name, "earlier-") // what readers leave
 	})
 	if !slices.Equal(now, left) {

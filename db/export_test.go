@@ -23,3 +23,11 @@ func MigratePostgres(ctx context.Context, dsn string, o Options) error {
 
 // LongTransactions is the check of that name, with another limit.
 var LongTransactions = transactions
+
+// AddMigration makes this program one of a newer version, until restore.
+func AddMigration(text string) (restore func()) {
+	known := sqliteMigrations
+	next := migration{"next.sql", text, "sum of the next"}
+	sqliteMigrations = append(known[:len(known):len(known)], next)
+	return func() { sqliteMigrations = known }
+}

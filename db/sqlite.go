@@ -329,7 +329,7 @@ func classifySQLite(err error) error {
 		return nil // what follows allocates, and every statement comes by
 	}
 	var e *sqlite.Error
-	if plain(err) || !errors.As(err, &e) {
+	if _, known := errors.AsType[*Error](err); known || plain(err) || !errors.As(err, &e) {
 		return err
 	}
 	kind := map[int]error{

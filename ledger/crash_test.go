@@ -2,8 +2,6 @@ package ledger_test
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,25 +10,6 @@ import (
 	"jobledger/db/dbtest"
 	"jobledger/ledger"
 )
-
-// crashesVariable says how often a server crashes in each of these tests; without it, usual often.
-const crashesVariable = "JOBLEDGER_TEST_CRASHES"
-
-func crashes(t *testing.T, usual int) int {
-	t.Helper()
-	text := os.Getenv(crashesVariable)
-	switch n, err := strconv.Atoi(text); {
-	case text == "" && testing.Short():
-		return 2
-	case text == "":
-		return usual
-	case err != nil || n < 1:
-		t.Fatalf("%s is %q", crashesVariable, text)
-		return 0
-	default:
-		return n
-	}
-}
 
 // A server that crashes under load, and comes back, has kept all that it acknowledged; the callers
 // were told to try again, or that they do not know.
@@ -41,7 +20,7 @@ func TestServerCrashes(t *testing.T) {
 		}
 		c := dbtest.StartCluster(t)
 		b := &workbench{T: t, dsn: c.Database(t)}
-		b.underCrashes(20, func(crash int) error {
+		b.underCrashes(dbtest.StartCampaign(t, "T32", 20), func(crash int) error {
 			if err := either(crash, c.Crash, c.Kill); err != nil {
 				return err
 			}
@@ -61,7 +40,7 @@ func TestFailover(t *testing.T) {
 		b := &workbench{T: t, dsn: dbtest.Either(primary.Database(t), primary, standby)}
 		// A failure in between must not leave the callers waiting for a standby.
 		t.Cleanup(func() { _, _ = primary.Crash(), standby.Crash() })
-		b.underCrashes(3, func(crash int) error {
+		b.underCrashes(dbtest.StartCampaign(t, "T33", 3), func(crash int) error {
 			if err := either(crash, primary.Kill, primary.Crash); err != nil {
 				return err
 			}
@@ -82,10 +61,10 @@ func either(n int, even, odd func() error) error {
 }
 
 // underCrashes puts load on a ledger, crashes its server time and again, and checks what is there.
-func (b *workbench) underCrashes(usual int, crash func(n int) error) {
+func (b *workbench) underCrashes(c *dbtest.Campaign, crash func(n int) error) {
 	b.Helper()
 	b.Ledger = b.open(ledger.Options{})
-	times, began := crashes(b.T, usual), time.Now()
+	times, began := c.Wanted, time.Now()
 	load := b.startLoad()
 	for n := range times {
 		goal := load.acknowledged.Load() + 40
@@ -96,6 +75,7 @@ func (b *workbench) underCrashes(usual int, crash func(n int) error) {
 			time.Sleep(time.Millisecond)
 		}
 		b.ok(crash(n))
+		c.Done(true)
 	}
 	load.check(b)
 	b.audit()

@@ -17,18 +17,20 @@ import (
 // that of after, and which of them is known; the neighbours in the same commit are untouched; and the same
 // calls again, on the same handle, finish.
 func TestFaultAtEveryStatement(t *testing.T) {
+	c := dbtest.StartCampaign(t, "T03", 1)
+	t.Cleanup(func() { c.All(c.Tried()) }) // every one that there is has to fire
 	for _, o := range slices.Concat(faultOperations, faultServerOperations) {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, dsn string) {
-				newMatrix(t, faultStart(t, dsn), o.run, o.code).tryAll(t)
+				newMatrix(t, faultStart(t, dsn), o.run, o.code).tryAll(t, c)
 			})
 		})
 	}
 }
 
 // tryAll tries every statement, in every way or, where a trial takes long, in one.
-func (m *matrix) tryAll(t *testing.T) {
+func (m *matrix) tryAll(t *testing.T, c *dbtest.Campaign) {
 	t.Helper()
 	planned, fired, least, part := 0, 0, 8, 1
 	switch {
@@ -46,7 +48,8 @@ func (m *matrix) tryAll(t *testing.T) {
 				continue
 			}
 			planned++
-			if m.try(t, &faults[i], target) {
+			done := m.try(t, &faults[i], target)
+			if c.Done(done); done {
 				fired++
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +30,7 @@ func TestKill(t *testing.T) {
 		return
 	}
 	t.Run("sqlite", func(t *testing.T) {
-		killInRounds(t, 200, func() string { // a kill does not lose what a power cut would
+		killInRounds(t, dbtest.StartCampaign(t, "T01", 200), func() string { // it loses less than a power cut
 			path := filepath.Join(memoryDir(t), "kill.db")
 			if _, err := ledger.Create(t.Context(), path, ledger.Options{}); err != nil {
 				t.Fatal(err)
@@ -41,25 +40,21 @@ func TestKill(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		if dbtest.NeedPostgres(t) {
-			killInRounds(t, 60, func() string { return dbtest.Postgres(t) })
+			killInRounds(t, dbtest.StartCampaign(t, "T01_POSTGRES", 60), func() string { return dbtest.Postgres(t) })
 		}
 	})
 }
 
 // killInRounds starts and kills a child in each round, on one ledger and then on another: a ledger grows,
 // and with it the time that its audit takes.
-func killInRounds(t *testing.T, kills int, create func() (dsn string)) {
+func killInRounds(t *testing.T, c *dbtest.Campaign, create func() (dsn string)) {
 	t.Helper()
-	if testing.Short() {
-		kills /= 10
-	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random, kills := c.Random(0), c.Wanted
 	acknowledged, dsn := 0, ""
 	for round := range kills {
 		if round%50 == 0 {
 			dsn = create()
+			dbtest.KeepIfFailed(t, dsn)
 		}
 		lines := killOnce(t, dsn, round, time.Duration(random.IntN(20_000))*time.Microsecond)
 		acknowledged += len(lines)
@@ -76,6 +71,7 @@ func killInRounds(t *testing.T, kills int, create func() (dsn string)) {
 		if t.Failed() {
 			t.Fatalf("the first failure was in round %d", round)
 		}
+		c.Done(true)
 	}
 	t.Logf("%d kills, %d operations acknowledged", kills, acknowledged)
 	if acknowledged < 5*kills {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,31 +13,24 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"jobledger/db"
+	"jobledger/db/dbtest"
 	"jobledger/ledger"
 )
 
-// How many histories, and how large each is; and the environment variables of a longer campaign, or of
-// one over again: a seed repeats what is asked, not when.
+// How many histories, and how large each is. A seed repeats what is asked, not when.
 const (
 	linearHistories = 300
 	linearWorkers   = 4 // ledgers, one history after the other on each
 	linearClients   = 6
 	linearCalls     = 8 // of each client
 	linearOwners    = 2
-
-	historiesVariable = "JOBLEDGER_TEST_HISTORIES"
-	seedVariable      = "JOBLEDGER_TEST_SEED"
 )
 
 // Clients of several handles, some of whom leave, use the same owners and jobs while COMMITs fail on
 // either side: what they are told has an order in which one after the other would have been told the same.
 func TestLinearizable(t *testing.T) {
-	histories := uint64(linearHistories)
-	if testing.Short() {
-		histories /= 10
-	}
-	histories = fromEnvironment(t, historiesVariable, histories)
-	seed := fromEnvironment(t, seedVariable, uint64(time.Now().UnixNano()))
+	c := dbtest.StartCampaign(t, "T14", linearHistories)
+	histories, seed, engines := uint64(c.Wanted), c.Seed, 0
 	sums := map[string]*linearSum{"sqlite": newLinearSum(), "postgres": newLinearSum()}
 	t.Run("histories", func(t *testing.T) {
 		for worker := range linearWorkers {
@@ -53,28 +44,20 @@ func TestLinearizable(t *testing.T) {
 						h.run(time.Duration(n) * time.Hour)
 						h.check(fmt.Sprintf("history %d of seed %d", n, seed))
 						sums[b.Engine()].add(h)
+						c.Done(true)
 					}
 				})
 			})
 		}
 	})
 	for engine, sum := range sums {
+		if sum.answers["histories"] > 0 {
+			engines++
+		}
 		t.Logf("%s: %v", engine, sum.answers)
 		sum.check(t, engine)
 	}
-}
-
-func fromEnvironment(t *testing.T, variable string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
+	c.All(int(histories) * engines)
 }
 
 // failSomeCommits keeps one COMMIT in sixty from the database, and loses the answer of as many.

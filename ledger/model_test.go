@@ -13,12 +13,13 @@ import (
 	"github.com/jmoiron/sqlx"
 	"pgregory.net/rapid"
 
+	"jobledger/db/dbtest"
 	"jobledger/ledger"
 )
 
-// The property test makes modelRuns runs, spread over modelWorkers ledgers, unless -rapid.checks
-// asks for another number per ledger, and a tenth of them where each statement goes to a server. With
-// -short, rapid makes a fifth of them, of half the length.
+// The property test makes modelRuns runs, spread over modelWorkers ledgers, and a tenth of them where
+// each statement goes to a server. With -short, rapid makes a fifth of the checks that it is given, of half
+// the length.
 const (
 	modelRuns    = 1000
 	modelWorkers = 8
@@ -27,7 +28,14 @@ const (
 // TestModel drives every operation of a ledger and of the model, and compares all that can be seen
 // after each step.
 func TestModel(t *testing.T) {
-	setChecks(t, modelRuns/modelWorkers)
+	c := dbtest.StartCampaign(t, "T36", modelRuns)
+	each := max(c.Wanted/modelWorkers, 1)
+	c.All(each * modelWorkers) // on SQLite
+	if testing.Short() {
+		setChecks(t, 5*each)
+	} else {
+		setChecks(t, each)
+	}
 	for w := range modelWorkers {
 		t.Run(fmt.Sprint("ledger", w), func(t *testing.T) {
 			t.Parallel()
@@ -36,6 +44,9 @@ func TestModel(t *testing.T) {
 				rapid.Check(b.T, func(rt *rapid.T) {
 					if run++; run%part == 0 {
 						newDrive(rt, b, run).run()
+					}
+					if b.Engine() == "sqlite" {
+						c.Done(true)
 					}
 				})
 			})

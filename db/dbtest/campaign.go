@@ -29,6 +29,7 @@ type Campaign struct {
 
 	t           *testing.T
 	technique   string
+	asked       int
 	done, fired atomic.Int64
 }
 
@@ -39,8 +40,9 @@ func StartCampaign(t *testing.T, technique string, usual int) *Campaign {
 	if testing.Short() {
 		usual = max(usual/10, 2)
 	}
+	asked := int(fromEnvironment(t, campaignVariable+technique, uint64(usual)))
 	c := &Campaign{
-		t: t, technique: technique, Wanted: int(fromEnvironment(t, campaignVariable+technique, uint64(usual))),
+		t: t, technique: technique, asked: asked, Wanted: asked,
 		Seed: fromEnvironment(t, seedVariable, rand.Uint64()),
 	}
 	t.Cleanup(c.end)
@@ -66,6 +68,9 @@ func (c *Campaign) Random(part int) *rand.Rand { return rand.New(rand.NewPCG(c.S
 // All makes the number of cases, which only the test knows, what was wanted.
 func (c *Campaign) All(cases int) { c.Wanted = cases }
 
+// Tried is the number of cases so far.
+func (c *Campaign) Tried() int { return int(c.done.Load()) }
+
 // Done counts one case. fired says that its fault came about.
 func (c *Campaign) Done(fired bool) {
 	c.done.Add(1)
@@ -84,7 +89,7 @@ func (c *Campaign) end() {
 		c.done.Load(), c.fired.Load(), c.Seed)
 	if c.t.Failed() {
 		c.t.Logf("again: %s%s=%d %s=%d go test -count=1 -v -run '%s' %s", campaignVariable, c.technique,
-			c.Wanted, seedVariable, c.Seed, pattern(c.t.Name()), folder())
+			c.asked, seedVariable, c.Seed, pattern(c.t.Name()), folder())
 	}
 }
 
