@@ -92,8 +92,14 @@ type journalRow struct {
 	JobCreated  Time    `db:"job_created"`
 }
 
-// journalQuery reads the whole journal in the order of the chains, so that no sorting is needed.
-var journalQuery = `
+// journalQuery reads the whole journal in the order of the chains, so that no sorting is needed;
+// journalSinceQuery reads one owner's from behind an entry on.
+var (
+	journalQuery      = journalRows + journalOrder
+	journalSinceQuery = journalRows + `WHERE e.owner = ? AND e.seq > ?` + journalOrder
+)
+
+var journalRows = `
 SELECT ` + qualified("e", entryColumns) + `,
        p.lot_id, COALESCE(p.amount, 0) AS part, l.owner AS lot_owner, l.entry_id AS lot_entry,
        COALESCE(l.priority, 0) AS priority, l.effective_at, l.expires_at, j.owner AS job_owner,
@@ -103,6 +109,9 @@ FROM entries e
 LEFT JOIN postings p ON p.entry_id = e.id
 LEFT JOIN lots l ON l.id = p.lot_id
 LEFT JOIN jobs j ON j.id = e.job_id
+`
+
+const journalOrder = `
 ORDER BY e.owner, e.seq, p.lot_id`
 
 // qualified puts a table alias before each of a list of columns.
@@ -124,18 +133,22 @@ type chain struct {
 
 // auditJournal follows each owner's chain of entries from its start.
 func (a *auditor) auditJournal() error {
-	var c chain
+	return a.follow(new(chain), journalQuery)
+}
+
+// follow audits the entries that a query gives, from where a chain stands.
+func (a *auditor) follow(c *chain, query string, args ...any) error {
 	var rows []journalRow // of one entry
 	err := db.Each(a.tx, func(r *journalRow) (bool, error) {
 		if len(rows) > 0 && rows[0].ID != r.ID {
-			a.auditEntry(&c, rows)
+			a.auditEntry(c, rows)
 			rows = rows[:0]
 		}
 		rows = append(rows, *r)
 		return true, nil
-	}, journalQuery)
+	}, query, args...)
 	if err == nil && len(rows) > 0 {
-		a.auditEntry(&c, rows)
+		a.auditEntry(c, rows)
 	}
 	return err
 }

@@ -29,7 +29,8 @@ func (r *balanceRow) there() fold {
 // auditBalances compares each balance with the owner's last entry, the sum of the owner's lots, and
 // what the owner's unsettled jobs hold.
 func (a *auditor) auditBalances() error {
-	if err := a.auditHeads(); err != nil {
+	const counted = `(SELECT COUNT(*) FROM entries c WHERE c.owner = b.owner)`
+	if err := a.auditHeads(counted, func(*balanceRow) {}); err != nil {
 		return err
 	}
 	err := a.auditSums(checkBalanceLots, "the sum of the lots", `
@@ -50,7 +51,9 @@ func (a *auditor) auditBalances() error {
 		ORDER BY b.owner`)
 }
 
-func (a *auditor) auditHeads() error {
+// auditHeads compares each balance with the owner's last entry. entries is SQL for how many there are; each
+// hears of every balance.
+func (a *auditor) auditHeads(entries string, each func(*balanceRow)) error {
 	return db.Each(a.tx, func(r *balanceRow) (bool, error) {
 		if d := r.there().differences(r.here()); d != "" {
 			a.broken(checkBalances, Violation{"owner": r.Owner}, "%s, by the last entry", d)
@@ -65,10 +68,10 @@ func (a *auditor) auditHeads() error {
 			a.broken(checkBalances, Violation{"owner": r.Owner}, "head is %x, expected %x, the hash of the last entry",
 				[]byte(r.Head), []byte(r.Hash))
 		}
+		each(r)
 		return true, nil
 	}, `
-		SELECT b.owner, b.available, b.held, b.used, b.expired, b.seq, b.head,
-		       (SELECT COUNT(*) FROM entries c WHERE c.owner = b.owner) AS entries,
+		SELECT b.owner, b.available, b.held, b.used, b.expired, b.seq, b.head, `+entries+` AS entries,
 		       COALESCE(e.available_after, 0) AS available_there, COALESCE(e.held_after, 0) AS held_there,
 		       COALESCE(e.used_after, 0) AS used_there, COALESCE(e.expired_after, 0) AS expired_there,
 		       COALESCE(e.hash, b.head) AS hash

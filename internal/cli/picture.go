@@ -39,9 +39,8 @@ func checkPictures(c *cli.Context) error {
 			continue
 		}
 		name := c.String(p.flag)
-		folder, err := os.Stat(filepath.Dir(name))
-		if name == "" || err != nil || !folder.IsDir() {
-			return usage(p.flag, "%s: there is no folder for the file %q", p.flag, name)
+		if err := checkFolder(p.flag, name); err != nil {
+			return err
 		}
 		if file, err := os.Stat(name); err == nil && file.IsDir() {
 			return usage(p.flag, "%s: %q is a folder", p.flag, name)
