@@ -42,7 +42,7 @@ func benchCommand() *cli.Command {
 			&cli.StringFlag{Name: "processes", Value: "1", Usage: "`N` processes"},
 			&cli.StringFlag{Name: "owners", Value: "0",
 				Usage: "`N` owners of a run's jobs; 0: 100, or as many as are preloaded"},
-			&cli.StringFlag{Name: "lots", Value: "1", Usage: "`N` lots of each owner that is not preloaded"},
+			&cli.StringFlag{Name: "lots-each", Value: "1", Usage: "`N` lots of each owner that is not preloaded"},
 			&cli.StringFlag{Name: "preload", Value: "0",
 				Usage: "`N,...` settled jobs that are there already; the runs are made at each size"},
 			&cli.StringFlag{Name: "shards", Value: "1", Usage: "`N` files, each with its share of the owners"},
@@ -99,7 +99,7 @@ func benchOptions(c *cli.Context) (bench.Options, error) {
 		{"jobs", 1, bench.JobsMax, &o.Jobs},
 		{"processes", 1, bench.ProcessesMax, &o.Processes},
 		{"owners", 0, bench.OwnersMax, &o.Owners},
-		{"lots", 1, bench.LotsMax, &o.Lots},
+		{"lots-each", 1, bench.LotsMax, &o.Lots},
 		{"shards", 1, bench.ShardsMax, &o.Shards},
 	} {
 		value, err := count(c, n.flag, n.lowest, n.max)

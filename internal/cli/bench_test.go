@@ -60,7 +60,7 @@ func TestBench(t *testing.T) {
 func TestBenchRefusesBadValues(t *testing.T) {
 	for _, c := range [][2]string{
 		{"workers", "0"}, {"workers", ""}, {"workers", "1,"}, {"workers", "1,257"}, {"workers", "1;2"},
-		{"jobs", "0"}, {"jobs", "x"}, {"mode", "gift"}, {"processes", "65"}, {"owners", "-1"}, {"lots", "0"},
+		{"jobs", "0"}, {"jobs", "x"}, {"mode", "gift"}, {"processes", "65"}, {"owners", "-1"}, {"lots-each", "0"},
 		{"preload", "10,10"}, {"preload", "1e6"}, {"shards", "65"}, {"durability", "off"},
 		{"svg", "/no/such/folder/b.svg"},
 	} {
