@@ -31,7 +31,8 @@ func TestReadme(t *testing.T) {
 			t.Errorf("the README does not set up with %q", command)
 		}
 	}
-	for _, group := range [][]string{nil, {"job"}, {"reconcile"}, {"callback"}, {"lab"}, {"token"}, {"endpoint"}, {"events"}} {
+	groups := [][]string{nil, {"job"}, {"reconcile"}, {"callback"}, {"lab"}, {"token"}, {"endpoint"}, {"events"}}
+	for _, group := range groups {
 		for _, command := range commandsOf(t, group) {
 			name := strings.Join(append(group, command), " ")
 			isGroup := slices.Contains([]string{
