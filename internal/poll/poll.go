@@ -138,7 +138,10 @@ func (a *asker) start(ctx context.Context, calls *sync.WaitGroup) (started int, 
 		return 0, nil
 	}
 	lease := a.provider.Poll.Timeout + settleTime + leaseExtra
-	tasks, err := a.ledger.ClaimPolls(ctx, []string{a.provider.Name}, free, lease)
+	// A claim whose answer nobody waits for would keep its tasks from everybody until the lease is over.
+	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	tasks, err := a.ledger.ClaimPolls(claiming, []string{a.provider.Name}, free, lease)
 	for range free - len(tasks) {
 		<-a.slots
 	}
@@ -153,6 +156,9 @@ func (a *asker) start(ctx context.Context, calls *sync.WaitGroup) (started int, 
 
 // take takes the free slots, and waits for one if there is none. 0: ctx has ended.
 func (a *asker) take(ctx context.Context) (free int) {
+	if ctx.Err() != nil {
+		return 0
+	}
 	select {
 	case a.slots <- struct{}{}:
 		free++

@@ -215,7 +215,7 @@ func TestB100LargeDocuments(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if took := time.Since(began); took > 20*time.Second { // copying the name would take minutes
+	if took := time.Since(began); took > time.Minute { // copying the name would take many
 		t.Errorf("took %v", took)
 	}
 }
