@@ -15,7 +15,8 @@ import (
 	"jobledger/db/dbtest"
 )
 
-// need finds a program. Where it is not installed the test says so and does not run; where CI=true, it fails.
+// need finds a program. Where it is not installed the test says so and does not run; where CI=true, it
+// fails.
 func need(t *testing.T, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -29,8 +30,8 @@ func need(t *testing.T, program string) string {
 	return path
 }
 
-// TestClients runs the small programs in examples that use the server, against the server: each sells a job and
-// is told of its end.
+// TestClients runs the small programs in examples that use the server, against the server: each sells a
+// job and is told of its end.
 func TestClients(t *testing.T) {
 	t.Run("python", func(t *testing.T) {
 		sellsAJob(t, need(t, "python3"), "examples/client.py")
