@@ -39,6 +39,7 @@ type desk struct {
 	*ledger.Ledger
 	page   *Page
 	server *httptest.Server
+	dsn    string
 	ago    *atomic.Int64 // how far behind the ledger's clock is, in nanoseconds
 }
 
@@ -46,7 +47,8 @@ type desk struct {
 func newDesk(t *testing.T, o Options) *desk {
 	t.Helper()
 	ago := new(atomic.Int64)
-	l, err := ledger.Open(t.Context(), dbtest.SQLite(t), ledger.Options{Clock: func() time.Time {
+	dsn := dbtest.SQLite(t)
+	l, err := ledger.Open(t.Context(), dsn, ledger.Options{Clock: func() time.Time {
 		return time.Now().Add(-time.Duration(ago.Load()))
 	}})
 	if err != nil {
@@ -56,7 +58,7 @@ func newDesk(t *testing.T, o Options) *desk {
 		o.RaceChild = []string{os.Args[0], "race-child"}
 	}
 	p := New(l, o)
-	d := &desk{t, l, p, httptest.NewUnstartedServer(p), ago}
+	d := &desk{t, l, p, httptest.NewUnstartedServer(p), dsn, ago}
 	// As a real server does, this one bounds requests and answers: what is followed lasts longer.
 	d.server.Config.ReadTimeout, d.server.Config.WriteTimeout = time.Second, time.Second
 	d.server.Start()

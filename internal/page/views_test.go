@@ -94,29 +94,35 @@ func TestBrowserSeesEveryView(t *testing.T) {
 	}
 	b.expected = "404 (Not Found)"
 	for _, s := range list {
-		b.server = s.desk.server
-		b.surroundings("light", "reduce")
-		b.open(s.path)
-		b.until("document.querySelector('h1')")
-		for _, scheme := range []string{"dark", "light"} {
-			b.surroundings(scheme, "reduce")
-			for _, fault := range b.faults(string(axe)) {
-				t.Errorf("%s, %s: %s", s.name, scheme, fault)
-			}
-		}
-		for _, width := range []int64{360, 1280, 2560} {
-			b.do(chromedp.EmulateViewport(width, width*5/8))
-			wide := eval[int64](b, "document.documentElement.scrollWidth")
-			if wide > width {
-				t.Errorf("%s is %d wide in a window of %d", s.name, wide, width)
-			}
-			if os.Getenv("JOBLEDGER_SCREENSHOTS") == "" {
-				continue
-			}
-			for _, scheme := range []string{"light", "dark"} {
+		t.Run(s.name, func(t *testing.T) {
+			b.server = s.desk.server
+			b.surroundings("light", "reduce")
+			b.open(s.path)
+			b.until("document.querySelector('h1')")
+			for _, scheme := range []string{"dark", "light"} {
 				b.surroundings(scheme, "reduce")
-				b.shoot(fmt.Sprintf("%s-%d-%s", s.name, width, scheme))
+				for _, fault := range b.faults(string(axe)) {
+					t.Errorf("%s: %s", scheme, fault)
+				}
 			}
+			b.sizes(t, s.name)
+		})
+	}
+}
+
+// sizes looks at a view in windows of different widths, and keeps pictures if they are asked for.
+func (b *browser) sizes(t *testing.T, name string) {
+	for _, width := range []int64{360, 1280, 2560} {
+		b.do(chromedp.EmulateViewport(width, width*5/8))
+		if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > width {
+			t.Errorf("it is %d wide in a window of %d", wide, width)
+		}
+		if os.Getenv("JOBLEDGER_SCREENSHOTS") == "" {
+			continue
+		}
+		for _, scheme := range []string{"light", "dark"} {
+			b.surroundings(scheme, "reduce")
+			b.shoot(fmt.Sprintf("%s-%d-%s", name, width, scheme))
 		}
 	}
 }

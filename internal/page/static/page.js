@@ -118,6 +118,9 @@ class Player {
     this.clip.setAttribute("width", end ? this.picture.viewBox.baseVal.width : x);
     this.cursor.setAttribute("transform", `translate(${x} 0)`);
     this.cursor.classList.toggle("not-yet", end);
+    const window = this.picture.parentElement;
+    const seen = x * this.picture.clientWidth / this.picture.viewBox.baseVal.width;
+    if (window.scrollWidth > window.clientWidth) window.scrollLeft = seen - window.clientWidth * 0.7;
     for (const [e, at] of this.marks) e.classList.toggle("not-yet", !end && at >= x);
   }
 
