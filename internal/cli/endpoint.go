@@ -38,11 +38,11 @@ func endpointAddCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "add",
 		ArgsUsage: "URL",
-		UsageText: "(umask 077; echo whsec_$(openssl rand -base64 32) > hook.secret)\n" +
-			"jobledger endpoint add https://app.example/hooks --secret-file hook.secret",
+		UsageText: "jobledger endpoint add https://app.example/hooks --secret-file hook.secret",
 		Usage: "send events to a URL from now on",
 		Description: "Each event is signed as Standard Webhooks says, with the secret in the file: whsec_ and " +
-			"the base64 of 24 to 64 random bytes. The receiver checks it with the same secret. deliver sends the " +
+			"the base64 of 24 to 64 random bytes, as \"echo whsec_$(openssl rand -base64 32) > hook.secret\" makes it. " +
+			"The receiver checks it with the same secret. deliver sends the " +
 			"events, and so does a server.\n\n" +
 			"The same command again changes nothing.",
 		Flags: []cli.Flag{

@@ -91,7 +91,9 @@ var all = []Guard{
 		Where:   "events.id",
 		Engines: both,
 		Others:  []string{"status-predicate", "end-once-trigger", "unique-key"},
-		change:  redefine(`(CREATE TABLE events \(\s+id [^,]*NOT NULL) PRIMARY KEY`, `${1}`),
+		// What is no key can be referred to by nobody.
+		change: redefine(`(CREATE TABLE events \(\s+id [^,]*NOT NULL) PRIMARY KEY`, `${1}`).
+			and(redefine(` REFERENCES events \(id\)`, ``)),
 		scene:   &duplicates,
 		refuses: true,
 	},

@@ -152,6 +152,6 @@ var places = map[string]string{
 	"ledger.account.apply":  "\nfunc (a *account) apply(",
 	"ledger.updateLot":      "\nfunc updateLot(",
 	"balances, lots":        "\nCREATE TABLE lots (\n",
-	"db.sqliteEngine":       "\nvar sqliteEngine = engine{\n",
+	"db.sqliteEngine":       "\nfunc sqliteEngine(o Options) *engine {\n",
 	"db.writer.commit":      "\nfunc (w *writer) commit(",
 }
