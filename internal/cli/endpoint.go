@@ -39,9 +39,9 @@ func endpointAddCommand() *cli.Command {
 		Name:      "add",
 		ArgsUsage: "URL",
 		UsageText: "jobledger endpoint add https://app.example/hooks --secret-file hook.secret",
-		Usage: "send events to a URL from now on",
+		Usage:     "send events to a URL from now on",
 		Description: "Each event is signed as Standard Webhooks says, with the secret in the file: whsec_ and " +
-			"the base64 of 24 to 64 random bytes, as \"echo whsec_$(openssl rand -base64 32) > hook.secret\" makes it. " +
+			"the base64 of 24 to 64 random bytes, as \"echo whsec_$(openssl rand -base64 32)\" makes them. " +
 			"The receiver checks it with the same secret. deliver sends the " +
 			"events, and so does a server.\n\n" +
 			"The same command again changes nothing.",
