@@ -55,6 +55,12 @@ func start(t testing.TB, dsn string, o server.Options) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startOn(t, l, o)
+}
+
+// startOn is start on a ledger that is open. It is closed after the server.
+func startOn(t testing.TB, l *ledger.Ledger, o server.Options) *site {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -52,7 +53,44 @@ func TestShutdownUnderLoad(t *testing.T) {
 		}
 		return true
 	})
-	t.Logf("%d jobs were acknowledged", made.Load())
+	jobs := int64(0)
+	for after := ""; ; {
+		page, err := s.ledger.Jobs(t.Context(), ledger.JobFilter{After: after, Limit: ledger.PageMax})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if jobs += int64(len(page)); len(page) < ledger.PageMax {
+			break
+		}
+		after = page[len(page)-1].ID
+	}
+	if jobs != made.Load() {
+		t.Errorf("there are %d jobs, and only %d were acknowledged", jobs, made.Load())
+	}
+}
+
+// TestSweep: a server sweeps by itself, again and again.
+func TestSweep(t *testing.T) {
+	s := sqlite(t)
+	s.grant("alice", "k1", "100")
+	h := server.New(s.ledger, server.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { h.Sweep(ctx, 10*time.Millisecond) })
+	for _, id := range []string{"j1", "j2"} {
+		s.must("POST", "/v1/jobs", `{"id":"`+id+`","owner":"alice","cost":1,"deadline":"1ms"}`)
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			status := s.must("GET", "/v1/jobs/"+id, "").member(t, "job", "status")
+			if status == "timed_out" {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is %v", id, status)
+			}
+		}
+	}
+	cancel()
+	sweeper.Wait()
 }
 
 // TestShutdownIsBounded: a request that cannot be finished within the time is refused, and tells so.

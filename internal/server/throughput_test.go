@@ -18,8 +18,8 @@ import (
 const (
 	callers    = 64
 	perCaller  = 20
-	throughput = 0.5  // of the package's, over HTTP: the promise
-	slack      = 0.15 // for a machine that others use, too
+	throughput = 0.5 // of the package's, over HTTP: the promise
+	slack      = 0.2 // for a machine that others use, too
 )
 
 // TestThroughput: 64 clients over HTTP settle at least half as many jobs per second as 64 callers of the
