@@ -11,15 +11,11 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"jobledger/internal/outbox"
-	"jobledger/internal/poll"
 	"jobledger/internal/providers"
-	"jobledger/internal/server"
+	"jobledger/internal/service"
 	"jobledger/ledger"
 )
 
@@ -51,19 +47,14 @@ func serveCommand() *cli.Command {
 	}
 }
 
-// sweepEvery is how often a server sweeps. Nothing depends on it: what is due counts as swept anyway.
-const sweepEvery = 30 * time.Second
-
-// service is what serve was asked for.
-type service struct {
-	addr         string
-	options      server.Options
-	polls        bool
-	allowPrivate bool
+// serving is what serve was asked for.
+type serving struct {
+	addr    string
+	options service.Options
 }
 
 func runServe(c *cli.Context) error {
-	s, err := serviceOf(c)
+	s, err := servingOf(c)
 	if err != nil {
 		return err
 	}
@@ -73,58 +64,47 @@ func runServe(c *cli.Context) error {
 	return err
 }
 
-// serviceOf reads the arguments and refuses what would be open to others.
-func serviceOf(c *cli.Context) (*service, error) {
-	s := &service{
-		addr: c.String("addr"), polls: c.Bool("poll"), allowPrivate: c.Bool("allow-private"),
-		options: server.Options{
-			Log:      slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)),
-			CertFile: c.String("tls-cert"),
-			KeyFile:  c.String("tls-key"), LabServer: c.String("lab-db"),
-		},
-	}
+// servingOf reads the arguments and refuses what would be open to others.
+func servingOf(c *cli.Context) (*serving, error) {
+	s := &serving{addr: c.String("addr"), options: service.Options{
+		Poll: c.Bool("poll"), Deliver: c.Bool("deliver"),
+		AllowPrivate: c.Bool("allow-private"), AllowHTTP: c.Bool("allow-http"),
+	}}
+	o := &s.options.Server
+	o.Log = slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil))
+	o.CertFile, o.KeyFile, o.LabServer = c.String("tls-cert"), c.String("tls-key"), c.String("lab-db")
 	if err := s.readProviders(c); err != nil {
 		return nil, err
 	}
 	host, _, err := net.SplitHostPort(s.addr)
-	proxy, encrypted := c.Bool("behind-proxy"), s.options.CertFile != ""
+	proxy, encrypted := c.Bool("behind-proxy"), o.CertFile != ""
 	switch {
 	case err != nil:
 		return nil, usage("addr", "addr: %q is not HOST:PORT", s.addr)
-	case encrypted != (s.options.KeyFile != ""):
+	case encrypted != (o.KeyFile != ""):
 		return nil, usage("tls-cert", "tls-cert: --tls-cert and --tls-key go together")
 	case !loopback(host) && !encrypted && !proxy:
 		return nil, usage("addr", "addr: others can reach %s: give --tls-cert and --tls-key, or say "+
 			"--behind-proxy if TLS ends elsewhere", s.addr)
 	}
 	if encrypted {
-		if _, err := tls.LoadX509KeyPair(s.options.CertFile, s.options.KeyFile); err != nil {
+		if _, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile); err != nil {
 			return nil, usage("tls-cert", "tls-cert: %v", err)
 		}
 	}
-	s.options.NeedToken = !loopback(host) || proxy
+	o.NeedToken = !loopback(host) || proxy
 	return s, nil
 }
 
 // readProviders reads the file of the providers, if there is one.
-func (s *service) readProviders(c *cli.Context) (err error) {
+func (s *serving) readProviders(c *cli.Context) (err error) {
 	switch {
 	case c.IsSet("providers"):
-		s.options.Providers, err = providers.Load(c.String("providers"))
-	case s.polls:
+		s.options.Server.Providers, err = providers.Load(c.String("providers"))
+	case s.options.Poll:
 		err = usage("poll", "poll: there are no --providers to ask")
 	}
 	return err
-}
-
-// poller makes what polls beside the server; nil if nothing does.
-func (s *service) poller(l *ledger.Ledger, h *server.Server) (*poll.Poller, error) {
-	if !s.polls {
-		return nil, nil
-	}
-	return poll.New(l, s.options.Providers, poll.Options{
-		Log: s.options.Log, AllowPrivate: s.allowPrivate, Settled: h.CountPolled,
-	})
 }
 
 // loopback tells whether an address can be reached from this machine alone. A name is looked up nowhere.
@@ -134,18 +114,18 @@ func loopback(host string) bool {
 }
 
 // run listens, says where, and serves until the command is told to end.
-func (s *service) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) error {
+func (s *serving) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) error {
 	list, err := l.Tokens(ctx)
 	if err != nil {
 		return err
 	}
 	valid := slices.ContainsFunc(list, func(t ledger.Token) bool { return t.RevokedAt == nil })
-	if s.options.NeedToken && !valid {
+	o := &s.options.Server
+	if o.NeedToken && !valid {
 		return usage("addr", "addr: others can reach %s, and nobody has a token: make one first (token create)",
 			s.addr)
 	}
-	h := server.New(l, s.options)
-	poller, err := s.poller(l, h)
+	h, err := service.New(l, s.options)
 	if err != nil {
 		return err
 	}
@@ -156,42 +136,17 @@ func (s *service) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) err
 	answer := struct {
 		URL string `json:"url"`
 	}{"http://" + listener.Addr().String()}
-	if s.options.CertFile != "" {
+	if o.CertFile != "" {
 		answer.URL = "https://" + listener.Addr().String()
 	}
 	if err := show(c, answer, func(w io.Writer) {
 		who := "open to programs on this machine, as no token was ever made"
-		if s.options.NeedToken || len(list) > 0 {
+		if o.NeedToken || len(list) > 0 {
 			who = "for those who have a token"
 		}
 		fmt.Fprintf(w, "listening on %s, %s\n", answer.URL, who)
 	}); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	beside := []func(context.Context){func(ctx context.Context) { h.Sweep(ctx, sweepEvery) }}
-	if poller != nil {
-		beside = append(beside, poller.Run)
-	}
-	if c.Bool("deliver") {
-		sender := newSender(c, l, s.options.Log, func(t outbox.Try) { h.CountTry(t.Delivery.Status) })
-		defer sender.Close()
-		beside = append(beside, func(ctx context.Context) { sender.Run(ctx) })
-	}
-	return serve(ctx, h, beside, listener)
-}
-
-// serve runs the server and what works beside it. When one of them fails, or ctx ends, all of them end.
-func serve(
-	ctx context.Context, h *server.Server, beside []func(context.Context), listener net.Listener,
-) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	var works sync.WaitGroup
-	for _, work := range beside {
-		works.Go(func() { work(ctx) })
-	}
-	err := h.Serve(ctx, listener)
-	end()
-	works.Wait()
-	return err
+	return h.Run(ctx, listener)
 }
