@@ -3,6 +3,7 @@ package fakeprovider_test
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"jobledger/internal/fakeprovider"
+	"jobledger/internal/webhook"
 )
 
 var guard fakeprovider.Guard
@@ -179,5 +181,38 @@ func TestEnd(t *testing.T) {
 	}
 	if outcome, known, doubt := c.Outcome(t.Context(), "up-1"); known || p.Asked("up-1") != 3 {
 		t.Errorf("got %q, %q, asked %d times", outcome, doubt, p.Asked("up-1"))
+	}
+}
+
+// A provider that has a key signs each callback, so that its receiver can tell it from others.
+func TestSignedCallbacks(t *testing.T) {
+	p, c := start(t)
+	keys, err := webhook.ParseKeys(webhook.Standard, webhook.NewSecret())
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := webhook.NewVerifier(webhook.StandardWebhooks(), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = verifier.Verify(r.Header, body, time.Now())
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		}
+	}))
+	defer receiver.Close()
+	got := c.Create(t.Context(), fakeprovider.Order{Job: "j", Attempt: 1, Callback: receiver.URL})
+	if r, err := p.Send(t.Context(), got.UpstreamID, "failed"); err != nil || r.Status != 401 {
+		t.Errorf("without a key: got %d %s, %v", r.Status, r.Body, err)
+	}
+	p.Sign(keys[0])
+	for range 2 {
+		if r, err := p.Send(t.Context(), got.UpstreamID, "failed"); err != nil || r.Status != 200 {
+			t.Errorf("with a key: got %d %s, %v", r.Status, r.Body, err)
+		}
 	}
 }

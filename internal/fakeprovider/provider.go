@@ -9,14 +9,16 @@ package fakeprovider
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"jobledger/internal/webhook"
 )
 
 // Act is what the provider does with one request.
@@ -45,14 +47,6 @@ type Order struct {
 	Callback string `json:"callback"` // where the outcome goes
 }
 
-// Notice is what a provider sends to the callback.
-type Notice struct {
-	Job     string `json:"job"`
-	Attempt int64  `json:"attempt"`
-	ID      string `json:"id"` // the provider's own
-	Outcome string `json:"outcome"`
-}
-
 // Provider is a running fake provider.
 type Provider struct {
 	// URL is where it listens.
@@ -66,6 +60,8 @@ type Provider struct {
 	orders []Order           // by number: the id of the first is up-1
 	ends   map[string]string // what polls say of a job, by its id
 	asked  map[string]int    // how often each job was polled
+	key    *webhook.Key      // callbacks are signed with it, if there is one
+	sent   int               // callbacks
 }
 
 // Start starts a provider. It takes the next act of the script for each request for a job, and the
@@ -157,12 +153,11 @@ func (p *Provider) add(o Order) (id string) {
 func (p *Provider) order(id string) (o Order, found bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	for i := range p.orders {
-		if id == fmt.Sprintf("up-%d", i+1) {
-			return p.orders[i], true
-		}
+	n, err := strconv.Atoi(strings.TrimPrefix(id, "up-"))
+	if err != nil || n < 1 || n > len(p.orders) || id != fmt.Sprintf("up-%d", n) {
+		return Order{}, false
 	}
-	return Order{}, false
+	return p.orders[n-1], true
 }
 
 func (p *Provider) create(w http.ResponseWriter, r *http.Request) {
@@ -250,29 +245,4 @@ func twice(w http.ResponseWriter, document map[string]string) {
 	const head = "HTTP/1.1 202 Accepted\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 	text := fmt.Sprintf(head, len(body)) + string(body)
 	_, _ = connection.Write([]byte(text + text))
-}
-
-// CallBack reports the outcome of a job to its order's callback.
-func (p *Provider) CallBack(ctx context.Context, id, outcome string) error {
-	o, found := p.order(id)
-	if !found {
-		return errors.New("call back: there is no job " + id)
-	}
-	body, err := json.Marshal(Notice{Job: o.Job, Attempt: o.Attempt, ID: id, Outcome: outcome})
-	if err != nil {
-		return fmt.Errorf("call back: %w", err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.Callback, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("call back: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("call back: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("call back: the answer was %s", response.Status)
-	}
-	return nil
 }
