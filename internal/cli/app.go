@@ -102,6 +102,7 @@ func commands(p Program) []*cli.Command {
 		endpointCommand(),
 		eventsCommand(),
 		deliverCommand(),
+		demoCommand(),
 		raceCommand(),
 		raceChildCommand(),
 		labCommand(),

@@ -35,7 +35,7 @@ const sweepEvery = 30 * time.Second
 // Service is a server and what works beside it.
 type Service struct {
 	server *server.Server
-	poller *poll.Poller // nil if nothing polls
+	poller *poll.Poller   // nil if nothing polls
 	sender *outbox.Sender // nil if nothing sends
 }
 

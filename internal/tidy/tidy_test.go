@@ -36,9 +36,9 @@ var mayImport = map[string][]string{
 	".": {"jobledger/internal/cli"},
 	"internal/cli": {
 		"jobledger/ledger", "jobledger/internal/books", "jobledger/internal/providers",
-		"jobledger/internal/poll", "jobledger/internal/racelab",
+		"jobledger/internal/service", "jobledger/internal/demo", "jobledger/internal/racelab",
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
-		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit", "jobledger/internal/server",
+		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit",
 		"jobledger/internal/bench", "jobledger/internal/httpcall", "jobledger/internal/outbox",
 	},
 	"internal/bench": {
@@ -62,10 +62,18 @@ var mayImport = map[string][]string{
 		"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/providers",
 		"jobledger/internal/page",
 	},
-	"internal/books":   {"jobledger/ledger", "jobledger/internal/strictjson"},
-	"internal/crew":    {"jobledger/ledger"},
 	"internal/mutants": {},
 	"internal/check":   {"jobledger/internal/mutants"},
+	"internal/service": {
+		"jobledger/ledger", "jobledger/internal/server", "jobledger/internal/poll", "jobledger/internal/outbox",
+	},
+	"internal/fakeprovider": {"jobledger/internal/webhook"},
+	"internal/demo": {
+		"jobledger/ledger", "jobledger/internal/service", "jobledger/internal/server",
+		"jobledger/internal/providers", "jobledger/internal/webhook", "jobledger/internal/fakeprovider",
+	},
+	"internal/books": {"jobledger/ledger", "jobledger/internal/strictjson"},
+	"internal/crew":  {"jobledger/ledger"},
 	"internal/racelab": {
 		"jobledger/ledger", "jobledger/internal/crew", "jobledger/internal/racelab/timeline",
 	},
@@ -124,7 +132,6 @@ func load(t *testing.T) (all []source) {
 func isTest(path string) bool {
 	path = filepath.ToSlash(path)
 	return strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "db/dbtest/") ||
-		strings.HasPrefix(path, "internal/fakeprovider/") ||
 		strings.HasPrefix(path, "internal/mutants/") || strings.HasPrefix(path, "internal/check/")
 }
 
