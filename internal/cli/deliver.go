@@ -38,19 +38,17 @@ func sendingFlags() []cli.Flag {
 	}
 }
 
-// newSender makes a sender of the flags; tried, if there is one, is told of each try.
-func newSender(c *cli.Context, l *ledger.Ledger, log *slog.Logger, tried func(outbox.Try)) *outbox.Sender {
+func newSender(c *cli.Context, l *ledger.Ledger) *outbox.Sender {
 	return outbox.New(l, outbox.Options{
 		AllowPrivate: c.Bool("allow-private"),
 		AllowHTTP:    c.Bool("allow-http"),
-		Log:          log,
-		Tried:        tried,
+		Log:          slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)),
 	})
 }
 
 func runDeliver(c *cli.Context) error {
 	sent, err := with(c, func(ctx context.Context, l *ledger.Ledger) (outbox.Sent, error) {
-		s := newSender(c, l, slog.New(slog.NewJSONHandler(c.App.ErrWriter, nil)), nil)
+		s := newSender(c, l)
 		defer s.Close()
 		if c.Bool("once") {
 			return s.Once(ctx)

@@ -60,7 +60,7 @@ func (d *director) setUp(ctx context.Context) (stop func() error, err error) {
 	}
 	ends = append(ends, log.Close)
 	url, end, err := d.serve(l, service.Options{
-		Poll: true, AllowPrivate: true,
+		Poll: true, Deliver: true, AllowPrivate: true,
 		Server: server.Options{Log: slog.New(slog.NewJSONHandler(log, nil)), NeedToken: true, Providers: set},
 	})
 	if err != nil {

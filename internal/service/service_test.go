@@ -72,10 +72,13 @@ func TestService(t *testing.T) {
 			events <- said.ID
 		}))
 		log := new(bytes.Buffer)
-		s, err := service.New(l, service.Options{Poll: true, Deliver: true, AllowPrivate: true, Server: server.Options{
-			Log:       slog.New(slog.NewJSONHandler(log, nil)),
-			Providers: providersFile(t, provider.URL),
-		}})
+		s, err := service.New(l, service.Options{
+			Poll: true, Deliver: true, AllowPrivate: true,
+			Server: server.Options{
+				Log:       slog.New(slog.NewJSONHandler(log, nil)),
+				Providers: providersFile(t, provider.URL),
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
