@@ -86,8 +86,9 @@ func TestStrict(t *testing.T) {
 				t.Errorf("%s: %s is %q", path, name, a.header.Get(name))
 			}
 		}
-		if p := a.header.Get("Content-Security-Policy"); !strings.Contains(p, "frame-ancestors 'none'") {
-			t.Errorf("%s can be framed: %s", path, p)
+		p := a.header.Get("Content-Security-Policy")
+		if !strings.Contains(p, "frame-ancestors 'none'") || strings.Contains(p, "unsafe") {
+			t.Errorf("%s can be framed, or has scripts in itself: %s", path, p)
 		}
 		page := strings.HasPrefix(a.header.Get("Content-Type"), "text/html")
 		if found := inline.FindString(a.body); found != "" && page {
