@@ -109,7 +109,7 @@ func freePort(t *testing.T) string {
 
 // copyPrograms puts the programs that belong to the examples beside them.
 func copyPrograms(dir string) error {
-	programs, err := filepath.Glob("examples/*.py")
+	programs, err := filepath.Glob("examples/ledger_*.py")
 	for _, program := range programs {
 		text, readErr := os.ReadFile(program)
 		err = errors.Join(err, readErr, os.WriteFile(filepath.Join(dir, filepath.Base(program)), text, 0o600))
@@ -349,7 +349,8 @@ var jsonForms = []struct{ line, want, within string }{
 	{"notify j1 failed", settlementFields, "job balance"},
 	{"job cancel j1", settlementFields, "job balance"},
 	{"job explain j1",
-		"answers attempts entries events job lots open reports " + under("timeline", "at text what"),
+		"answers attempts deliveries entries events job lots open reports " +
+			under("timeline", "at text what"),
 		"timeline"},
 	{"sweep", "expired_lots needs_reconciliation timed_out", ""},
 	{"audit", under("checks", "name ok violations") + "ok", "checks"},

@@ -110,7 +110,7 @@ func TestServerThatIsAway(t *testing.T) {
 		l, through := newLink(t, dsn)
 		address := strings.Split(strings.TrimPrefix(through, "postgres://postgres@"), "/")[0]
 		through = strings.Replace(through, address, address+","+address, 1)
-		const wait = 300 * time.Millisecond
+		const wait = time.Second
 		d := open(t, through, db.Options{BusyWait: wait})
 		calls := map[string]func() error{
 			"write": func() error { return d.Write(t.Context(), func(*db.Tx) error { return nil }) },
