@@ -39,19 +39,18 @@ class Postgres:
         self.bin = bins[-1]
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres")
-            for up in self.parents():
-                os.chmod(up, os.stat(up).st_mode | 0o011)
+            os.chmod(folder, 0o711)
+            self.refuse_closed(os.path.dirname(os.path.abspath(folder)))
         self.run("initdb", "-A", "trust", "-U", "postgres", "-D", self.data(), "--locale=C", "-E", "UTF8")
         self.run("pg_ctl", "-w", "-D", self.data(), "-l", self.folder + "/log", "-o",
                  f"-c listen_addresses= -k {self.folder} -c fsync=on -c synchronous_commit=on "
                  "-c max_connections=120 -c shared_buffers=128MB", "start")
         self.url = f"postgres://postgres@/postgres?host={self.folder}"
 
-    def parents(self):
-        up = os.path.dirname(self.folder)
-        while up != "/":
-            yield up
-            up = os.path.dirname(up)
+    def refuse_closed(self, folder):
+        """Ends the program if the server cannot get at what is in a folder; somebody else's stay as they are."""
+        if subprocess.run(["runuser", "-u", "postgres", "--", "test", "-x", folder + "/."], cwd="/").returncode != 0:
+            sys.exit(f"peers: {folder} is closed to the user postgres: let PEERS_FOLDER name another")
 
     def data(self):
         return self.folder + "/data"
