@@ -93,18 +93,20 @@ func (c *checker) try(ctx context.Context, t *technique) (r result) {
 	began := time.Now()
 	r.notRun = t.notRun
 	for i := range t.runs {
-		u := &t.runs[i]
-		if u.long && !c.soak {
-			r.notRun = "in the long run only"
-			continue
-		}
-		c.run(ctx, u, &r)
+		c.run(ctx, &t.runs[i], &r)
 	}
-	if r.counted && r.fired < r.wanted && r.violation == "" {
-		r.violation = fmt.Sprintf("%d faults fired, %d were wanted", r.fired, r.wanted)
+	if r.counted && r.fired < r.wanted {
+		r.violate("%d faults fired, %d were wanted", r.fired, r.wanted)
 	}
 	r.took = time.Since(began)
 	return r
+}
+
+// violate keeps the first violation of a technique: it is the one to look at.
+func (r *result) violate(format string, args ...any) {
+	if r.violation == "" {
+		r.violation = fmt.Sprintf(format, args...)
+	}
 }
 
 var (
@@ -115,13 +117,9 @@ var (
 
 // run builds a test binary, unless it is there, runs it, and adds what it did.
 func (c *checker) run(ctx context.Context, u *run, r *result) {
-	if _, err := os.Stat(u.folder); err != nil {
-		r.notRun = "there is no " + u.folder
-		return
-	}
 	binary, err := c.build(ctx, u)
 	if err != nil {
-		r.violation = err.Error()
+		r.violate("%v", err)
 		return
 	}
 	bound, environment := quickMax, u.quick
@@ -131,24 +129,31 @@ func (c *checker) run(ctx context.Context, u *run, r *result) {
 			environment = u.soak
 		}
 	}
-	args := append([]string{"-test.v", "-test.run=" + u.tests, "-test.timeout=" + bound.String()}, u.args...)
+	args, again := []string{"-test.v", "-test.run=" + u.tests, "-test.timeout=" + bound.String()}, ""
 	if u.short && !c.soak {
-		args = append(args, "-test.short")
+		args, again = append(args, "-test.short"), " -short"
+	}
+	if u.race {
+		again += " -race"
 	}
 	command := exec.CommandContext(ctx, binary, args...)
 	command.Dir, command.Env = u.folder, append(os.Environ(), environment...)
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	failed := command.Run()
-	r.read(out.String())
-	if failed != nil {
-		r.violation = fmt.Sprintf("%s go test -count=1 -v -run '%s' ./%s: %v\n%s", strings.Join(environment, " "),
+	said := r.read(out.String())
+	switch {
+	case failed != nil:
+		r.violate("%s go test -count=1 -v%s -run '%s' ./%s: %v\n%s", strings.Join(environment, " "), again,
 			u.tests, u.folder, failed, tail(out.String()))
+	case !said:
+		r.violate("no test in ./%s is named %s", u.folder, u.tests)
 	}
 }
 
-// read adds what a run's output says of it.
-func (r *result) read(out string) {
+// read adds what a run's output says of it. It reports whether the output says anything: a test that was
+// run, or why none was.
+func (r *result) read(out string) bool {
 	campaigns := campaignLine.FindAllStringSubmatch(out, -1)
 	for _, m := range campaigns {
 		r.counted = true
@@ -161,16 +166,15 @@ func (r *result) read(out string) {
 	if len(campaigns) == 0 {
 		r.done += tests
 	}
-	if m := notRunLine.FindStringSubmatch(out); m != nil {
-		r.notRun = "in part: " + m[1]
+	reason := notRunLine.FindStringSubmatch(out)
+	if reason != nil {
+		r.notRun = "in part: " + reason[1]
 	}
-	if tests == 0 && r.notRun == "" {
-		r.notRun = "no test has such a name"
-	}
+	return tests > 0 || reason != nil
 }
 
 func (c *checker) build(ctx context.Context, u *run) (binary string, err error) {
-	key := fmt.Sprint(u.folder, u.race, len(u.args) > 0)
+	key := fmt.Sprint(u.folder, u.race)
 	if c.built[key] != "" {
 		return c.built[key], nil
 	}
@@ -178,9 +182,6 @@ func (c *checker) build(ctx context.Context, u *run) (binary string, err error) 
 	args := []string{"test", "-c", "-o", binary}
 	if u.race {
 		args = append(args, "-race")
-	}
-	if len(u.args) > 0 {
-		args = append(args, "-cover")
 	}
 	out, err := exec.CommandContext(ctx, "go", append(args, "./"+u.folder)...).CombinedOutput()
 	if err != nil {
