@@ -37,11 +37,11 @@ func runAudit(c *cli.Context) error {
 	var marks checkpointWriter
 	var err error
 	if c.IsSet("since") {
-		p.Since, err = readCheckpoint(c.String("since"))
+		p.Since, err = readCheckpoint("since", c.String("since"))
 	}
 	if c.IsSet("checkpoint") {
 		p.Mark = marks.add
-		err = checks(err, checkFolder("checkpoint", c.String("checkpoint")))
+		err = checks(err, checkCheckpoint(c.String("checkpoint")))
 	}
 	if err != nil {
 		return err

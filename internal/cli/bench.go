@@ -82,7 +82,7 @@ func runBench(c *cli.Context) error {
 	if err := show(c, r, func(w io.Writer) { printBench(w, &r) }); err != nil || !c.IsSet("svg") {
 		return err
 	}
-	if err := replace(c.String("svg"), []byte(r.SVG())); err != nil {
+	if err := replace(c.String("svg"), []byte(r.SVG()), pictureMode); err != nil {
 		return usage("svg", "svg: %v", err)
 	}
 	return nil

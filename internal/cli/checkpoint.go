@@ -31,22 +31,39 @@ func (w *checkpointWriter) add(c ledger.Checkpoint) error {
 	return json.NewEncoder(&w.lines).Encode(c)
 }
 
-// replace puts the file into place as a whole.
+// replace puts the file into place as a whole. It names owners: it is for who wrote it.
 func (w *checkpointWriter) replace(name string) error {
 	if err := json.NewEncoder(&w.lines).Encode(checkpointEnd{&w.n}); err != nil {
 		return err
 	}
-	if err := replace(name, w.lines.Bytes()); err != nil {
+	if err := replace(name, w.lines.Bytes(), 0o600); err != nil {
 		return usage("checkpoint", "checkpoint: %v", err)
 	}
 	return nil
 }
 
-// readCheckpoint reads a checkpoint file. What is not a whole one is refused.
-func readCheckpoint(name string) (map[string]ledger.Checkpoint, error) {
+// checkCheckpoint refuses a file that a checkpoint cannot be written to: without a folder, or with
+// something else in it that would be lost.
+func checkCheckpoint(name string) error {
+	const flag = "checkpoint"
+	if err := checkFolder(flag, name); err != nil {
+		return err
+	}
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil
+	}
+	_, err := readCheckpoint(flag, name)
+	return err
+}
+
+// readCheckpoint reads the checkpoint file that a flag names. What is not a whole one is refused.
+func readCheckpoint(flag, name string) (map[string]ledger.Checkpoint, error) {
+	refuse := func(format string, args ...any) (map[string]ledger.Checkpoint, error) {
+		return nil, usage(flag, flag+": "+format, args...)
+	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, usage("since", "since: %v", err)
+		return refuse("%v", err)
 	}
 	defer f.Close()
 	list := make(map[string]ledger.Checkpoint)
@@ -58,15 +75,15 @@ func readCheckpoint(name string) (map[string]ledger.Checkpoint, error) {
 		err := in.Decode(&line)
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, usage("since", "since: %q ends without its last line: it is no whole checkpoint", name)
+			return refuse("%q ends without its last line: it is no whole checkpoint", name)
 		case err != nil:
-			return nil, usage("since", "since: %q is no checkpoint: %v", name, err)
+			return refuse("%q is no checkpoint: %v", name, err)
 		case line.Owners != nil && *line.Owners == len(list):
 			return list, nil
 		case line.Owners != nil:
-			return nil, usage("since", "since: %q counts %d owners and has %d", name, *line.Owners, len(list))
+			return refuse("%q counts %d owners and has %d", name, *line.Owners, len(list))
 		case line.Owner == "" || line.Seq < 1 || len(line.Head) == 0:
-			return nil, usage("since", "since: %q has a line that is no owner's checkpoint", name)
+			return refuse("%q has a line that is no owner's checkpoint", name)
 		}
 		list[line.Owner] = line.Checkpoint
 	}

@@ -18,6 +18,9 @@ func TestCheckpoints(t *testing.T) {
 			t.Fatal(errs)
 		}
 		text, err := os.ReadFile(file)
+		if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
+			t.Errorf("the file is %v, %v", info, err)
+		}
 		if lines := strings.Split(string(text), "\n"); err != nil || len(lines) != 4 ||
 			!strings.HasPrefix(lines[0], `{"owner":"alice","seq":1,"head":"`) || lines[2] != `{"owners":2}` {
 			t.Fatalf("%v: %s", err, text)
@@ -67,9 +70,17 @@ func TestCheckpointsThatAreNone(t *testing.T) {
 		if exit != 2 || out != "" || !strings.Contains(errs, "since") {
 			t.Errorf("%q: exit %d: %s%s", text, exit, out, errs)
 		}
+		// Nor is it written over, unless it is empty.
+		out, errs, exit = run(t, dsn, "audit --checkpoint "+file)
+		after, err := os.ReadFile(file)
+		kept := exit == 2 && out == "" && strings.Contains(errs, "checkpoint: ") && string(after) == text
+		if err != nil || kept != (text != "") {
+			t.Errorf("%q: written over: exit %d: %s%s: %s, %v", text, exit, out, errs, after, err)
+		}
 	}
 	for _, line := range []string{
 		"audit --since /no/such", "audit --checkpoint /no/such/c", "audit --quiescent --since " + file,
+		"audit --checkpoint " + dsn,
 	} {
 		if out, errs, exit := run(t, dsn, line); exit != 2 || out != "" {
 			t.Errorf("%s: exit %d: %s%s", line, exit, out, errs)

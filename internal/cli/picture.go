@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +47,9 @@ func checkPictures(c *cli.Context) error {
 		if file, err := os.Stat(name); err == nil && file.IsDir() {
 			return usage(p.flag, "%s: %q is a folder", p.flag, name)
 		}
+		if err := refuseDatabase(name); err != nil {
+			return usage(p.flag, "%s: %v", p.flag, err)
+		}
 		path, err := filepath.Abs(target(name))
 		if err != nil {
 			return usage(p.flag, "%s: %v", p.flag, err)
@@ -83,18 +88,45 @@ func draw(c *cli.Context, t *timeline.Timeline) error {
 		if err := p.write(t, &b); err != nil {
 			return fmt.Errorf("draw the picture: %w", err)
 		}
-		if err := replace(c.String(p.flag), b.Bytes()); err != nil {
+		if err := replace(c.String(p.flag), b.Bytes(), pictureMode); err != nil {
 			return usage(p.flag, "%s: %v", p.flag, err)
 		}
 	}
 	return nil
 }
 
+// refuseDatabase refuses to write over a file that is a database of SQLite: no picture is worth a ledger.
+func refuseDatabase(name string) error {
+	const magic = "SQLite format 3\x00"
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil // there is nothing to lose; whether it can be written is found elsewhere
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	begin := make([]byte, len(magic))
+	n, err := io.ReadFull(f, begin)
+	switch {
+	case string(begin[:n]) == magic:
+		return fmt.Errorf("%q is a database", name)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil
+	}
+	return err
+}
+
+// pictureMode is the mode of the files that are drawn.
+const pictureMode fs.FileMode = 0o644
+
 // replace puts content in the place of a file, all at once: who reads the file meanwhile sees the old
-// content or the new. What is no file, such as a pipe, is written to.
-func replace(name string, content []byte) (err error) {
-	const mode = 0o644
+// content or the new. What is no file, such as a pipe, is written to. A database is refused.
+func replace(name string, content []byte, mode fs.FileMode) (err error) {
 	name = target(name)
+	if err := refuseDatabase(name); err != nil {
+		return err
+	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(name, content, mode)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jobledger/db/dbtest"
 )
 
 // isSVG tells whether a file is a whole picture.
@@ -100,10 +103,29 @@ func TestPicturesAreTwoFiles(t *testing.T) {
 	}
 }
 
+// A name that was mistyped costs no ledger.
+func TestPictureIsNoDatabase(t *testing.T) {
+	file := dbtest.SQLite(t)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--svg", "--html"} {
+		exit, out, errs := race(t, "--jobs=2", "--notifications=3", "--mode=hold", flag, file)
+		after, err := os.ReadFile(file)
+		if exit != 2 || out != "" || !strings.Contains(errs, "is a database") || !bytes.Equal(after, before) {
+			t.Errorf("%s: exit %d: %s%s, %v", flag, exit, out, errs, err)
+		}
+	}
+	if err := replace(file, nil, pictureMode); err == nil {
+		t.Error("a database was replaced")
+	}
+}
+
 // What cannot be put in its place leaves nothing behind.
 func TestReplaceCleansUp(t *testing.T) {
 	dir := t.TempDir()
-	err := replace(filepath.Join(dir, strings.Repeat("long", 100)), []byte("<svg/>"))
+	err := replace(filepath.Join(dir, strings.Repeat("long", 100)), []byte("<svg/>"), pictureMode)
 	if left, readErr := os.ReadDir(dir); err == nil || readErr != nil || len(left) != 0 {
 		t.Errorf("%v; left are %v, %v", err, left, readErr)
 	}
