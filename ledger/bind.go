@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"time"
 
 	"jobledger/db"
 )
@@ -25,8 +26,8 @@ type Bound struct {
 // is not on file yet: a provider can report a job before its acceptance was recorded.
 //
 // Errors: INVALID; FORBIDDEN if the document is about an attempt that is not this provider's, or names two
-// different ones; NOT_FOUND; BUSY if the provider's id is not on file and one of its submissions is without
-// an answer: it may be that one, and the document should come again.
+// different ones; NOT_FOUND; BUSY if the provider's id is not on file and one of its submissions of the last
+// 24 hours is without an answer: it may be that one, and the document should come again.
 func (l *Ledger) Bind(ctx context.Context, h Handles) (Bound, error) {
 	if h.UpstreamID == "" && h.Job == "" {
 		return Bound{}, InvalidField("upstream_id", "is empty, and so is job; it takes one of them")
@@ -99,6 +100,10 @@ func bindByJob(tx *db.Tx, h Handles) (Bound, error) {
 	return b, nil
 }
 
+// awaitedFor is how long after its mark a submission may be what an unknown id belongs to. Without a bound,
+// one that was given up would have every stray document sent again for ever.
+const awaitedFor = 24 * time.Hour
+
 // awaitedQuery finds an open job that may be at a provider under an id that is not on file. It goes from
 // the open jobs, as unresolvedQuery does.
 const awaitedQuery = `
@@ -107,12 +112,13 @@ SELECT j.id
 FROM open o CROSS JOIN jobs j CROSS JOIN attempts a
 WHERE j.id = o.id AND j.submission IN ('submitting', 'uncertain', 'unknown', 'accepted')
   AND a.job_id = j.id AND a.attempt = j.attempt AND a.provider = ? AND a.upstream_id IS NULL
+  AND a.marked_at >= ?
 LIMIT 1`
 
 // unknownUpstream says why no attempt has an upstream id: nobody knows it yet, or it is not ours.
 func unknownUpstream(tx *db.Tx, h Handles) error {
 	var job string
-	found, err := tx.Get(&job, awaitedQuery, h.Provider)
+	found, err := tx.Get(&job, awaitedQuery, h.Provider, now(tx)-Time(awaitedFor.Microseconds()))
 	switch {
 	case err != nil:
 		return err

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"jobledger/ledger"
 )
@@ -112,6 +113,13 @@ func TestB46BindBeforeTheAnswer(t *testing.T) {
 		is("another id", "NOT_FOUND")
 		b.submitted("k", "acme", "")
 		is("another submission", "BUSY")
+		b.at(24 * time.Hour)
+		is("a day later", "BUSY")
+		b.at(24*time.Hour + time.Microsecond)
+		is("after that", "NOT_FOUND")
+		b.submitted("l", "acme", "")
+		is("a new submission", "BUSY")
+		b.accepted("accepted", "l", 1, "u3")
 		b.rejected("rejected", "k", 1, "no", true)
 		is("rejected", "NOT_FOUND")
 	})

@@ -41,11 +41,12 @@ func (l *Ledger) ClaimPolls(
 
 const (
 	duePollsQuery = `
-SELECT job_id FROM polls WHERE provider = ? AND next_at <= ? ORDER BY next_at, job_id LIMIT ?`
+SELECT job_id FROM polls WHERE provider = ? AND next_at <= ? AND (lease IS NULL OR lease_until <= ?)
+ORDER BY next_at, job_id LIMIT ?`
 
 	claimPollQuery = `
 UPDATE polls SET lease = ?, lease_until = ?, next_at = ?, tries = tries + 1
-WHERE job_id = ? AND next_at <= ?
+WHERE job_id = ? AND next_at <= ? AND (lease IS NULL OR lease_until <= ?)
 RETURNING job_id, attempt, provider, tries, lease,
           (SELECT COALESCE(a.upstream_id, '') FROM attempts a
            WHERE a.job_id = polls.job_id AND a.attempt = polls.attempt) AS upstream_id`
@@ -58,12 +59,12 @@ func claimPolls(tx *db.Tx, providers []string, limit int, lease time.Duration) (
 		left := len(providers) - i
 		share := (limit - len(tasks) + left - 1) / left
 		var due []string
-		if err := tx.Select(&due, duePollsQuery, provider, now(tx), share); err != nil {
+		if err := tx.Select(&due, duePollsQuery, provider, now(tx), now(tx), share); err != nil {
 			return nil, err
 		}
 		for _, job := range due {
 			var task PollTask
-			found, err := tx.Get(&task, claimPollQuery, name, until, until, job, now(tx))
+			found, err := tx.Get(&task, claimPollQuery, name, until, until, job, now(tx), now(tx))
 			if err != nil {
 				return nil, err
 			}
@@ -112,8 +113,9 @@ func finishPoll(tx *db.Tx, a PollAnswer) error {
 	return err
 }
 
-// WakePoll has the provider of a job asked at once, if it is to be asked at all: so a callback can bring
-// news whose word is the poll's. Errors: INVALID; NOT_FOUND.
+// WakePoll has the provider of a job asked at once, or when the poll that is under way ends; not if the job
+// has ended. So a callback can bring news whose word is the poll's. Errors: INVALID; NOT_FOUND; BUSY if the
+// job is open and cannot be asked for yet: the news should come again.
 func (l *Ledger) WakePoll(ctx context.Context, job string) error {
 	if err := CheckID("job", job); err != nil {
 		return err
@@ -123,9 +125,15 @@ func (l *Ledger) WakePoll(ctx context.Context, job string) error {
 }
 
 func wakePoll(tx *db.Tx, job string) error {
-	rows, err := tx.Exec(`UPDATE polls SET next_at = ? WHERE job_id = ? AND next_at > ?`, now(tx), job, now(tx))
-	if err == nil && rows == 0 {
-		_, err = mustFindJob(tx, job)
+	rows, err := tx.Exec(`
+		UPDATE polls SET next_at = CASE WHEN next_at < ? THEN next_at ELSE ? END WHERE job_id = ?`,
+		now(tx), now(tx), job)
+	if err != nil || rows > 0 {
+		return err
+	}
+	j, err := mustFindJob(tx, job)
+	if err == nil && j.Status.Open() {
+		err = fail(Busy, "job %q cannot be asked for yet: its acceptance is not on file", job)
 	}
 	return err
 }

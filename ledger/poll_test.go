@@ -139,11 +139,23 @@ func TestWakePoll(t *testing.T) {
 		b.ok(b.WakePoll(b.Context(), "a"))
 		b.ok(b.FinishPoll(b.Context(), ledger.PollAnswer{Job: "a", Lease: task.Lease, NextAt: later}))
 		task = b.polls(9, "p", "a")[0]
+		b.ok(b.WakePoll(b.Context(), "a"))
+		b.polls(9, "p") // the call that is under way ends first
+		b.at(time.Second + time.Minute)
+		task = b.polls(9, "p", "a")[0] // nobody ended it
 		b.ok(b.FinishPoll(b.Context(), ledger.PollAnswer{Job: "a", Lease: task.Lease, NextAt: later}))
 		b.polls(9, "p")
 		b.settle("won completed 0 1", "a", ledger.Completed)
 		b.ok(b.WakePoll(b.Context(), "a"))
 		b.fails(b.WakePoll(b.Context(), "nobody"), ledger.NotFound)
+		b.pending("c")
+		b.fails(b.WakePoll(b.Context(), "c"), ledger.Busy)
+		b.mark("c", "p", 1)
+		b.fails(b.WakePoll(b.Context(), "c"), ledger.Busy)
+		b.accepted("accepted", "c", 1, "u-c")
+		b.ok(b.WakePoll(b.Context(), "c"))
+		b.ok(b.WakePoll(b.Context(), "c")) // again, and when its time has come
+		b.polls(9, "p", "c")
 		b.fails(b.WakePoll(b.Context(), ""), ledger.Invalid, "job")
 		never := ledger.PollAnswer{Job: "a", Lease: "l", NextAt: -1}
 		b.fails(b.FinishPoll(b.Context(), never), ledger.Invalid, "next_at")

@@ -107,6 +107,23 @@ func (s *serving) readProviders(c *cli.Context) (err error) {
 	return err
 }
 
+// warn says in the log, in one line, whose jobs this server alone would never settle.
+func (s *serving) warn() {
+	if s.options.Poll || s.options.Server.Providers == nil {
+		return
+	}
+	var names []string
+	for _, p := range s.options.Server.Providers.All() {
+		if p.Authority == providers.PollOnly {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) > 0 {
+		s.options.Server.Log.Warn("only polls settle these providers' jobs, and this server does not poll (--poll)",
+			slog.Any("providers", names))
+	}
+}
+
 // loopback tells whether an address can be reached from this machine alone. A name is looked up nowhere.
 func loopback(host string) bool {
 	address, err := netip.ParseAddr(host)
@@ -129,6 +146,7 @@ func (s *serving) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) err
 	if err != nil {
 		return err
 	}
+	s.warn()
 	listener, err := net.Listen("tcp", s.addr)
 	if err != nil {
 		return usage("addr", "addr: %v", err)

@@ -10,6 +10,30 @@ import (
 	"jobledger/ledger"
 )
 
+// TestServeWarns: a server that takes callbacks which settle nothing, and asks nobody, says so once.
+func TestServeWarns(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "providers.json")
+	for name, text := range map[string]string{
+		filepath.Join(folder, "secret"): "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+		file: `{"providers":[{"name":"first","preset":"replicate","secret_file":"secret"},
+			{"name":"second","preset":"replicate","secret_file":"secret","authority":"poll",
+			"poll":{"secret_file":"secret"}}]}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const nowhere = "serve --addr 127.0.0.1:99999 --providers " // it ends before it listens
+	for flag, want := range map[string]int{"": 1, " --poll": 0} {
+		_, stderr, _ := run(t, dbtest.SQLite(t), nowhere+file+flag)
+		if got := strings.Count(stderr, `"level":"WARN"`); got != want || strings.Count(stderr, "second") != want ||
+			strings.Contains(stderr, "first") {
+			t.Errorf("%q: the log is %s", flag, stderr)
+		}
+	}
+}
+
 // TestServeRefuses: what would be open to others, or cannot be served, is refused before anything listens.
 func TestServeRefuses(t *testing.T) {
 	dsn := dbtest.SQLite(t)

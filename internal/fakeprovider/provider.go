@@ -78,8 +78,8 @@ func Start(script ...Act) (*Provider, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /jobs", p.create)
 	mux.HandleFunc("GET /jobs/{id}", p.poll)
-	mux.HandleFunc("GET /elsewhere", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"outcome": "failed"})
+	mux.HandleFunc("GET /elsewhere/{id}", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"id": r.PathValue("id"), "outcome": "failed"})
 	})
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = p.server.Serve(listener) }() // ends with Close, and says no more than that
@@ -213,9 +213,9 @@ func (p *Provider) perform(w http.ResponseWriter, r *http.Request, act Act, docu
 	case Twice:
 		twice(w, document)
 	case Redirect:
-		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		http.Redirect(w, r, "/elsewhere/"+document["id"], http.StatusFound)
 	case Endless:
-		_, _ = w.Write([]byte(`{"outcome": "completed", "more": "`))
+		_, _ = fmt.Fprintf(w, `{"id": %q, "outcome": "completed", "more": "`, document["id"])
 		for r.Context().Err() == nil {
 			_, _ = w.Write(bytes.Repeat([]byte("x"), 1<<16)) // as above
 		}

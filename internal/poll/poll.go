@@ -50,8 +50,10 @@ type asker struct {
 	slots    chan struct{} // one per call
 }
 
-// answerMax bounds what is read of an answer, in bytes: providers send what was made along.
-const answerMax = 1 << 20
+// answerMax bounds what is read of an answer, in bytes: providers send what was made along, and often what
+// it was made from. It is more than a callback may have, so that a job whose callback is too large can be
+// asked for.
+const answerMax = 16 << 20
 
 // New makes a poller for the providers that have a status address. Errors: INVALID, naming the provider,
 // if there is none, or one has an address that would not be called.

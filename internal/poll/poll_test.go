@@ -58,7 +58,7 @@ const token = "token-that-nobody-may-see"
 // entry is a provider of the file that is polled at an address.
 func entry(name, url string) string {
 	return fmt.Sprintf(`{"name":%q,"poll":{"url":%q,"header":"X-Key: {secret}","secret_file":"token",
-		"least":"30s","most":"1m","timeout":"1s",
+		"least":"30s","most":"1m","timeout":"10s",
 		"body":{"id":"/id","status":"/outcome","cost":"/cost","job":"/job","attempt":"/attempt"},
 		"outcomes":{"completed":"completed","failed":"failed"}}}`, name, url)
 }
@@ -143,14 +143,20 @@ func TestPollSettles(t *testing.T) {
 	each(t, func(s *stage) {
 		id := s.submitted("j", "acme")
 		p := s.poller(poll.Options{})
+		s.set = s.providers(strings.Replace(entry("acme", s.fake.URL+"/jobs/{id}"), `"10s"`, `"1s"`, 1))
+		hasty := s.poller(poll.Options{})
 		for act, cause := range map[fakeprovider.Act]string{
 			fakeprovider.Fail: "status 500", fakeprovider.Missing: "status 404", fakeprovider.Malformed: "body: ",
 			fakeprovider.Drop: "EOF", fakeprovider.Hang: "no answer in time", fakeprovider.Redirect: "status 302",
-			fakeprovider.Endless: "more than 1048576 bytes",
+			fakeprovider.Endless: "more than 16777216 bytes",
 		} {
 			s.fake.Polls(act)
 			s.log.Reset()
-			s.once(p, "j", 1)
+			asker := p
+			if act == fakeprovider.Hang {
+				asker = hasty
+			}
+			s.once(asker, "j", 1)
 			s.stands("j", "processing")
 			if !strings.Contains(s.log.String(), cause) {
 				t.Errorf("%s: the log is %s", act, s.log)
@@ -193,10 +199,12 @@ func TestAnswers(t *testing.T) {
 		p := s.poller(poll.Options{})
 		for _, c := range [][2]string{
 			{`{"id":"up-2","outcome":"completed"}`, `the answer is about \"up-2\", not \"up-1\"`},
-			{`{"job":"k","outcome":"completed"}`, `the answer is about job \"k\"`},
-			{`{"attempt":2,"outcome":"completed"}`, "the answer is about attempt 2, not 1"},
-			{`{"outcome":"completed","cost":8}`, "the provider says completed: cost: 8 is more than the job's cost"},
-			{`{"outcome":"completed","cost":1.5}`, "is not a whole number"},
+			{`{"outcome":"completed"}`, `id: there is nothing at \"/id\"`},
+			{`{"job":"j","attempt":1,"outcome":"completed"}`, `id: there is nothing at \"/id\"`},
+			{`{"id":"up-1","job":"k","outcome":"completed"}`, `the answer is about job \"k\"`},
+			{`{"id":"up-1","attempt":2,"outcome":"completed"}`, "the answer is about attempt 2, not 1"},
+			{`{"id":"up-1","outcome":"completed","cost":8}`, "completed: cost: 8 is more than the job's cost"},
+			{`{"id":"up-1","outcome":"completed","cost":1.5}`, "is not a whole number"},
 			{`{"outcome":"failed","Outcome":"completed"}`, "twice"},
 			{`{"state":"completed"}`, "status: there is nothing"},
 			{``, "the document is empty"},
@@ -209,7 +217,8 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s: the log is %s", c[0], s.log)
 			}
 		}
-		answers <- `{"id":"up-1","job":"j","attempt":1,"outcome":"completed","cost":3}`
+		answers <- `{"id":"up-1","job":"j","attempt":1,"outcome":"completed","cost":3,"input":"` +
+			strings.Repeat("x", 2<<20) + `"}` // more than a callback may have
 		s.once(p, "j", 1)
 		s.stands("j", "completed 3 poll")
 	})
@@ -223,7 +232,7 @@ func TestSlowProvider(t *testing.T) {
 		s.set = s.providers(strings.Replace(entry("slow", serve(t, func(_ http.ResponseWriter, r *http.Request) {
 			hanging <- struct{}{}
 			<-r.Context().Done()
-		})+"/{id}"), `"timeout":"1s"`, `"timeout":"1m"`, 1), entry("acme", s.fake.URL+"/jobs/{id}"))
+		})+"/{id}"), `"timeout":"10s"`, `"timeout":"1m"`, 1), entry("acme", s.fake.URL+"/jobs/{id}"))
 		const slow = 12
 		for i := range slow {
 			s.submitted(fmt.Sprint("slow", i), "slow")

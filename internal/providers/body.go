@@ -15,7 +15,8 @@ import (
 type reader struct {
 	id, status, cost, job, attempt *strictjson.Pointer
 	outcomes                       map[string]ledger.Outcome
-	// asked: the documents are answers about one job, and need not name it.
+	// asked: the documents are answers about one job. One that has not the id where it should be is a page of
+	// something else; it need not be there only if there is no pointer to it.
 	asked bool
 }
 
@@ -45,7 +46,7 @@ func (r *reader) read(body []byte) (said Said, err error) {
 			return Said{}, err
 		}
 	}
-	if said.UpstreamID == "" && said.Job == "" && !r.asked {
+	if said.UpstreamID == "" && (r.asked && r.id != nil || said.Job == "" && !r.asked) {
 		return Said{}, missing("id", r.id)
 	}
 	if said.Attempt, err = r.readAttempt(document); err == nil {

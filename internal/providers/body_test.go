@@ -93,18 +93,40 @@ func TestB100ReadRefuses(t *testing.T) {
 	}
 }
 
-// An answer to a poll need not name the job: the address did. Its words and pointers can be others.
+// An answer to a poll need not name its job if there is nowhere to look for the id.
+func TestReadPollWithoutID(t *testing.T) {
+	for _, entry := range []string{
+		`{"name":"own","poll":{"url":"https://own.example/{id}","body":{"status":"/s"},
+			"outcomes":{"done":"completed"}}}`,
+		`{` + plain + `,` + signature + `,
+			"poll":{"url":"https://own.example/{id}","body":{"id":"-","status":"/s"}}}`,
+	} {
+		said, err := one(t, entry).Poll.Read([]byte(`{"s":"done"}`))
+		if err != nil || say(said) != "  0 done completed <nil>" {
+			t.Errorf("%s: got %s, %v", entry, say(said), err)
+		}
+	}
+}
+
+// An answer to a poll names its job where the callbacks do. Its words and pointers can be others.
 func TestReadPoll(t *testing.T) {
 	p := one(t, `{`+plain+`,`+signature+`,"poll":{"url":"http://127.0.0.1:1/{id}?k={id}","header":"X-Api: v1",
 		"least":"100ms","most":"1s","timeout":"1s","body":{"status":"/outcome"},
 		"outcomes":{"completed":"completed"}}}`)
-	said, err := p.Poll.Read([]byte(`{"outcome":"completed","state":"x"}`))
-	if got := say(said); err != nil || got != "  0 completed completed <nil>" {
+	said, err := p.Poll.Read([]byte(`{"outcome":"completed","state":"x","id":"u"}`))
+	if got := say(said); err != nil || got != "u  0 completed completed <nil>" {
 		t.Errorf("got %s, %v", got, err)
 	}
 	said, err = p.Poll.Read([]byte(`{"outcome":"done","id":"v"}`))
 	if err != nil || say(said) != "v  0 done  <nil>" {
 		t.Errorf("got %s, %v", say(said), err)
+	}
+	for _, body := range []string{`{"outcome":"completed"}`, `{"outcome":"completed","id":null}`} {
+		said, err := p.Poll.Read([]byte(body))
+		if ledger.CodeOf(err) != ledger.Invalid || said != (providers.Said{}) ||
+			!strings.Contains(err.Error(), `id: there is nothing at "/id"`) {
+			t.Errorf("%s: got %s, %v", body, say(said), err)
+		}
 	}
 	request, err := p.Poll.Request(t.Context(), "a/b&c")
 	if err != nil || request.URL.String() != "http://127.0.0.1:1/a%2Fb&c?k=a%2Fb%26c" ||

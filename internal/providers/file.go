@@ -197,10 +197,15 @@ func (p *Provider) checkAuthority() error {
 	return nil
 }
 
+// noID in place of the pointer to the id says that the answers to polls name none.
+const noID = "-"
+
 // newReader checks the pointers and the words. section is where they stand in the entry; empty: at its top,
 // where they are of callbacks.
 func newReader(section string, at pointers, outcomes map[string]ledger.Outcome) (r reader, err error) {
-	r.asked = section != ""
+	if r.asked = section != ""; r.asked && at.ID == noID {
+		at.ID = ""
+	}
 	for _, m := range []struct {
 		name, text string
 		into       **strictjson.Pointer

@@ -15,6 +15,12 @@ import (
 // callbackMax bounds the body of a callback, in bytes: providers send what was made along.
 const callbackMax = 1 << 20
 
+// strangersMax bounds the callbacks that are read and not verified yet, at once.
+const strangersMax = 64
+
+// callbackPath is what the path of a callback begins with.
+const callbackPath = "/v1/callbacks/"
+
 // CallbackAnswer is what a callback that was taken is answered with.
 type CallbackAnswer struct {
 	Verdict ledger.Verdict `json:"verdict,omitempty"` // what became of the report; empty: it was none
@@ -24,7 +30,7 @@ type CallbackAnswer struct {
 // addCallbacks adds where the providers report. It is no operation of the API: what it takes is each
 // provider's own, and a signature stands in for the token.
 func (s *Server) addCallbacks() {
-	s.mux.Handle("POST /v1/callbacks/{provider}", http.HandlerFunc(s.callback))
+	s.mux.Handle("POST "+callbackPath+"{provider}", http.HandlerFunc(s.callback))
 }
 
 // callback handles the "POST /v1/callbacks/{provider}" route. A provider repeats what is not answered with
@@ -45,18 +51,40 @@ func (s *Server) takeCallback(w http.ResponseWriter, r *http.Request) (CallbackA
 	if p == nil {
 		return CallbackAnswer{}, &ledger.Error{Code: ledger.NotFound, Message: "there is no such provider"}
 	}
-	body, err := readCallback(w, r)
+	said, err := s.listen(w, r, p)
 	if err != nil {
 		return CallbackAnswer{}, err
 	}
+	leave, err := s.enter(s.slots)
+	if err != nil {
+		return CallbackAnswer{}, err
+	}
+	defer leave()
+	return s.hear(r, p, &said)
+}
+
+// listen reads what a provider says, if it is the provider. Until that is known it takes a slot of the
+// strangers, so that those who send slowly, or nothing, keep nobody from the API.
+func (s *Server) listen(
+	w http.ResponseWriter, r *http.Request, p *providers.Provider,
+) (providers.Said, error) {
+	leave, err := s.enter(s.strangers)
+	if err != nil {
+		return providers.Said{}, err
+	}
+	defer leave()
+	body, err := readCallback(w, r)
+	if err != nil {
+		return providers.Said{}, err
+	}
 	if err := p.Verify(r.Header, body, time.Now()); err != nil {
-		return CallbackAnswer{}, unsigned(err)
+		return providers.Said{}, unsigned(err)
 	}
 	said, err := p.Read(body)
 	if err != nil {
-		return CallbackAnswer{}, unreadable(err)
+		return providers.Said{}, unreadable(err)
 	}
-	return s.hear(r, p, &said)
+	return said, nil
 }
 
 // readCallback reads the whole body as it was sent: that is what is signed.

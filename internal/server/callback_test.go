@@ -1,12 +1,14 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -255,6 +257,21 @@ func TestCallbackWakesThePoll(t *testing.T) {
 		if err != nil || len(tasks) != 1 || tasks[0].Job != "j" {
 			t.Errorf("got %+v, %v", tasks, err)
 		}
+		s.submitted("k", "slow", "")
+		early := `{"id":"u2","status":"failed","job":"k"}`
+		if got := s.callback("slow", "acme", early); got != "503 BUSY" {
+			t.Errorf("nobody knows where to ask: got %s", got)
+		}
+		s.must("POST", "/v1/jobs/k/attempts/1/accepted", `{"upstream_id":"u2"}`)
+		if got := s.callback("slow", "acme", early); got != "200 polled" {
+			t.Errorf("sent again: got %s", got)
+		}
+		if _, err := s.ledger.Cancel(t.Context(), "k", "not wanted"); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.callback("slow", "acme", early); got != "200 polled" {
+			t.Errorf("it has ended: got %s", got)
+		}
 	})
 }
 
@@ -288,6 +305,40 @@ func TestCallbacksRace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Strangers who send their callbacks slowly, or not at all, keep nobody from the API, and no more of them are
+// listened to than may be.
+func TestTricklingCallbacks(t *testing.T) {
+	s := start(t, dbtest.SQLite(t), server.Options{Providers: loadProviders(t), Concurrent: 1})
+	const head = "POST /v1/callbacks/acme HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n" +
+		"Expect: 100-continue\r\n\r\n"
+	trickle := func() (first string) {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := c.Write([]byte(head)); err != nil {
+			t.Fatal(err)
+		}
+		first, err = bufio.NewReader(c).ReadString('\n') // 100: the server is reading the body
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(first)
+	}
+	for i := range 64 {
+		if got := trickle(); got != "HTTP/1.1 100 Continue" {
+			t.Fatalf("%d: got %s", i, got)
+		}
+	}
+	if got := trickle(); got != "HTTP/1.1 503 Service Unavailable" {
+		t.Errorf("one more: got %s", got)
+	}
+	if r := s.call("GET", "/v1/jobs", ""); r.status != http.StatusOK {
+		t.Errorf("the API: got %d %s", r.status, r.text)
+	}
 }
 
 // FuzzCallback: no callback is answered with 500, and what is not signed is answered with 401.

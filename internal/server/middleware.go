@@ -147,25 +147,35 @@ func (s *Server) log(r *http.Request, w *response, noted *record, took time.Dura
 }
 
 // admit takes a request in, or refuses it at once if there are as many as may be. Those who ask how the
-// server is are always answered.
+// server is are always answered; a callback comes in when it is known who sent it.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if aboutHealth(r.URL.Path) {
+		if aboutHealth(r.URL.Path) || strings.HasPrefix(r.URL.Path, callbackPath) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
-			next.ServeHTTP(w, r)
-		default:
-			s.metrics.refused.Inc()
-			newProblem(&ledger.Error{
-				Code:    ledger.Busy,
-				Message: fmt.Sprintf("the server answers %d requests at once, and has as many", cap(s.slots)),
-			}).send(w, r)
+		leave, err := s.enter(s.slots)
+		if err != nil {
+			newProblem(err).send(w, r)
+			return
 		}
+		defer leave()
+		next.ServeHTTP(w, r)
 	})
+}
+
+// enter takes one of the slots, until leave is called, or refuses at once if there is none left.
+func (s *Server) enter(slots chan struct{}) (leave func(), err error) {
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	default:
+		s.metrics.refused.Inc()
+		return nil, &ledger.Error{
+			Code:    ledger.Busy,
+			Message: fmt.Sprintf("the server answers %d such requests at once, and has as many", cap(slots)),
+		}
+	}
 }
 
 // serveMux hands a request to its operation. What has none gets a problem, where the library has a text.

@@ -31,7 +31,7 @@ type Options struct {
 	Log *slog.Logger
 
 	// Concurrent bounds the requests that are answered at once; default 256. One more is refused with
-	// BUSY, at once.
+	// BUSY, at once. Callbacks count when it is known who sent them; 64 more are read at once until then.
 	Concurrent int
 
 	// Grace bounds the time in which what was accepted is finished after the server was told to end;
@@ -55,17 +55,19 @@ type Options struct {
 
 // Server answers requests about one ledger.
 type Server struct {
-	options  Options
-	ledger   *ledger.Ledger
-	mux      *http.ServeMux
-	api      huma.API
-	pages    *pages.Page
-	needs    map[string]ledger.Scope // what each operation needs, by its id
-	metrics  *metrics
-	gate     *gate
-	slots    chan struct{} // one per request that is being answered
-	draining atomic.Bool
-	handler  http.Handler
+	options Options
+	ledger  *ledger.Ledger
+	mux     *http.ServeMux
+	api     huma.API
+	pages   *pages.Page
+	needs   map[string]ledger.Scope // what each operation needs, by its id
+	metrics *metrics
+	gate    *gate
+	slots   chan struct{} // one per request that is being answered
+	// strangers has one per callback that is not known to be its provider's yet; it has no slot.
+	strangers chan struct{}
+	draining  atomic.Bool
+	handler   http.Handler
 }
 
 // New makes a server for a ledger, which it does not close.
@@ -85,6 +87,7 @@ func New(l *ledger.Ledger, o Options) *Server {
 	s := &Server{
 		options: o, ledger: l, mux: http.NewServeMux(), metrics: newMetrics(l, o.Log),
 		gate: newGate(l, o.NeedToken), needs: map[string]ledger.Scope{}, slots: make(chan struct{}, o.Concurrent),
+		strangers: make(chan struct{}, strangersMax),
 	}
 	s.api = humago.New(s.mux, huma.Config{
 		OpenAPI: describe(),

@@ -93,10 +93,7 @@ func TestService(t *testing.T) {
 		post(t, url+"/v1/endpoints", `{"url":"`+receiver.URL+`","secret":"`+secret+`"}`)
 		post(t, url+"/v1/grants", `{"owner":"alice","amount":100,"key":"k"}`)
 		work(t, url, provider)
-		told := map[string]bool{<-events: true, <-events: true}
-		if !told["settled:j1"] || !told["settled:j2"] {
-			t.Errorf("the endpoint was told of %v", told)
-		}
+		hear(t, events, "settled:j1", "settled:j2")
 		eventually(t, url, `jobledger_reports_total{source="callback",verdict="won"} 1`,
 			`jobledger_reports_total{source="poll",verdict="won"} 1`,
 			`jobledger_delivery_tries_total{status="delivered"} 2`, `jobledger_jobs_open 0`)
@@ -117,7 +114,27 @@ func TestService(t *testing.T) {
 	})
 }
 
-// work submits two jobs to the provider. It calls back for the first; the second has to be asked for.
+// hear waits until the endpoint was told of all these events.
+func hear(t *testing.T, events <-chan string, want ...string) {
+	t.Helper()
+	told := map[string]bool{}
+	for late := time.After(time.Minute); len(told) < len(want); {
+		select {
+		case id := <-events:
+			told[id] = true
+		case <-late:
+			t.Fatalf("the endpoint was told of %v", told)
+		}
+	}
+	for _, id := range want {
+		if !told[id] {
+			t.Errorf("the endpoint was told of %v", told)
+		}
+	}
+}
+
+// work submits two jobs to the provider. It calls back for the first, and says to whoever asks sooner that it
+// is running; the second has to be asked for.
 func work(t *testing.T, url string, provider *fakeprovider.Provider) {
 	t.Helper()
 	keys, err := webhook.ParseKeys(webhook.Standard, secret)
@@ -132,7 +149,7 @@ func work(t *testing.T, url string, provider *fakeprovider.Provider) {
 		answer := client.Create(t.Context(), fakeprovider.Order{
 			Job: job, Attempt: 1, Callback: url + "/v1/callbacks/acme",
 		})
-		provider.End(answer.UpstreamID, "failed")
+		provider.End(answer.UpstreamID, []string{"running", "failed"}[i])
 		post(t, url+"/v1/jobs/"+job+"/attempts/1/accepted", `{"upstream_id":"`+answer.UpstreamID+`"}`)
 		if i == 0 {
 			if err := provider.CallBack(t.Context(), answer.UpstreamID, "completed"); err != nil {
