@@ -98,7 +98,7 @@ type Run struct {
 // Settlement is what one settlement costs, on average over many.
 type Settlement struct {
 	Statements float64 `json:"statements"` // sent to the engine, with its share of BEGIN and COMMIT
-	Syncs      float64 `json:"syncs"`      // commits, each of which waits for the disk once
+	Syncs      float64 `json:"syncs"`      // by commits, one each, or 0 if none waits; not those of checkpoints
 	Pages      float64 `json:"pages"`      // written to the WAL; 0 on PostgreSQL
 	WAL        float64 `json:"wal_bytes"`
 }

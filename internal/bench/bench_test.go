@@ -231,6 +231,9 @@ func TestRefuses(t *testing.T) {
 // The JSON form is a contract, also where nothing is preloaded.
 func TestJSON(t *testing.T) {
 	r := measure(t, func(o *Options) { o.RiskPowerLoss = true })
+	if syncs := r.Runs[0].Settlement.Syncs; syncs != 0 {
+		t.Errorf("%g syncs, where nothing waits for the disk", syncs)
+	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)

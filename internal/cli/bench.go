@@ -26,8 +26,9 @@ func benchCommand() *cli.Command {
 		Usage: "measure what operations take here, beside what the disk takes",
 		Description: "Each run creates jobs, settles them (every other one completed, the others failed), " +
 			"reports each of them again, and reads balances; then it settles some more to see what a settlement " +
-			"writes. The time of one fdatasync is taken from the same file system in the same run. In the end " +
-			"the ledger is audited, and the exit status is 8 if anything is wrong.\n\n" +
+			"writes. Syncs are those of commits; what checkpoints sync is not in them. The time of one fdatasync " +
+			"is taken from the same file system in the same run. In the end the ledger is audited, and " +
+			"the exit status is 8 if anything is wrong.\n\n" +
 			"It works on a scratch file in $TMPDIR that it deletes. Only --db, not $" + dbVariable + ", names " +
 			"another place: a file or a PostgreSQL database that has no ledger yet, or one that bench made. That " +
 			"stays, and what was preloaded there is used again. A ledger that holds anybody else's credits is " +
