@@ -76,25 +76,28 @@ func TestB126FaultAtEveryWrite(t *testing.T) {
 			}
 		}
 	}
-	random, fired := c.Random(0), 0
+	random, tried, fired := c.Random(0), 0, 0
 	random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	for _, p := range points {
 		if fired == c.Wanted || t.Failed() {
 			break
 		}
 		inject := fmt.Sprintf("inject=%s:"+p.fault, p.call, p.n)
-		// The calls are counted by thread: some number may not come.
-		if breakStep(t, prepared, p.step, inject) {
-			c.Done(true)
+		tried++
+		came := breakStep(t, prepared, p.step, inject)
+		c.Done(came)
+		if came {
 			fired++
 		}
+		// The calls are counted by thread, and a command's calls wander between threads: by nature some
+		// numbers do not come. 40 of 62 did; fewer than a third is a test that does not test.
+		if tried > 3*fired+10 {
+			t.Fatalf("only %d of %d points fired", fired, tried)
+		}
 	}
-	t.Logf("%d points in all", len(points))
-	if c.Wanted > fired {
+	t.Logf("%d of %d points were tried, and %d fired", tried, len(points), fired)
+	if c.Wanted > len(points) {
 		c.All(fired)
-	}
-	if fired < 10 {
-		t.Errorf("%d of %d points fired", fired, len(points))
 	}
 }
 
