@@ -20,7 +20,7 @@ import (
 func callbackCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "callback",
-		UsageText:   "jobledger callback verify rep --providers providers.json --headers h.txt --body b.json",
+		UsageText:   "jobledger callback verify rep --providers p.json --headers h.txt --body b.json",
 		Usage:       "check what providers send",
 		Subcommands: []*cli.Command{callbackVerifyCommand()},
 	}
@@ -30,8 +30,9 @@ func callbackVerifyCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
 		ArgsUsage: "PROVIDER",
-		UsageText: "jobledger callback verify rep --providers providers.json --headers h.txt --body b.json\n" +
-			"jobledger callback verify rep --providers p.json --headers h --body b --at 2026-01-01T00:00:00Z",
+		UsageText: "jobledger callback verify rep --providers p.json --headers h.txt --body b.json\n" +
+			"jobledger callback verify rep --providers p.json --headers h.txt \\\n" +
+			"  --body b.json --at 2026-01-01T00:00:00Z",
 		Usage: "say whether a provider's callback would be taken, and what it says",
 		Description: "Looks at the files only: nothing is opened, sent or changed. The headers stand in their " +
 			"file as they came, one \"Name: value\" a line; the body must be byte for byte what came. What " +

@@ -114,8 +114,9 @@ func reconcileAcceptCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "accept",
 		ArgsUsage: "ID",
-		UsageText: "jobledger reconcile accept j1 --upstream-id gen-7f3 --evidence 'seen in the console at 14:05'",
-		Usage:     "record evidence that the provider took the job",
+		UsageText: "jobledger reconcile accept j1 --upstream-id gen-7f3 \\\n" +
+			"  --evidence 'seen in the console at 14:05'",
+		Usage: "record evidence that the provider took the job",
 		Description: "The job stays open, and its report settles it. The same command again changes nothing; " +
 			"with other content it is refused.",
 		Flags: []cli.Flag{
