@@ -8,10 +8,10 @@ test: ## everything that must hold for a change
 race: ## the same under the race detector, where goroutines share state
 	go test -race -short -timeout 60m ./db/... ./ledger/...
 
-check: ## for every change: break it in every way that can be counted, in under ten minutes
+check: ## for every change: break it in every way that can be counted; meant to take ten minutes
 	go run ./internal/check
 
-soak: ## before a release: the same with the long numbers, in under ninety
+soak: ## before a release: the same with the long numbers; meant to take ninety
 	go run ./internal/check -soak
 
 mutants: ## the tests of the tests: each mistake in the product is noticed

@@ -1,7 +1,7 @@
 // Command check runs what jobledger's reliability rests on, and says in a table what was done.
 //
-//	go run ./internal/check            for every change, under ten minutes on two cores
-//	go run ./internal/check -soak      the long run before a release, under ninety
+//	go run ./internal/check            for every change; meant to take ten minutes on two cores
+//	go run ./internal/check -soak      the long run before a release; meant to take ninety
 //	go run ./internal/check -mutants   the tests of the tests
 //
 // It ends with 1 if something was violated, or fired fewer faults than it was to.
