@@ -5,14 +5,19 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"jobledger/db/dbtest"
+	"jobledger/internal/webhook"
 )
 
 // need finds a program. Where it is not installed the test says so and does not run; where CI=true, it
@@ -57,6 +62,70 @@ func compileTypeScript(t *testing.T, source string) string {
 		t.Fatalf("%s: %v\n%s", source, err, out)
 	}
 	return filepath.Join(dir, strings.TrimSuffix(filepath.Base(source), ".ts")+".js")
+}
+
+// TestClientsRefuse: the receivers of those programs take what is signed and fresh, and nothing else.
+func TestClientsRefuse(t *testing.T) {
+	t.Run("python", func(t *testing.T) {
+		receives(t, need(t, "python3"), "examples/client.py")
+	})
+	t.Run("typescript", func(t *testing.T) {
+		receives(t, need(t, "node"), compileTypeScript(t, "examples/client.ts"))
+	})
+}
+
+// receives runs a program against a server that sends events to its endpoint, and then refuses to add it.
+func receives(t *testing.T, interpreter, program string) {
+	got := map[string]int{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var to struct{ URL, Secret string }
+		if err := json.NewDecoder(r.Body).Decode(&to); err != nil {
+			t.Error(err)
+		}
+		for name, age := range map[string]time.Duration{"fresh": 0, "stale": time.Hour, "forged": 0} {
+			got[name] = sends(t, to.URL, to.Secret, name == "forged", time.Now().Add(-age))
+		}
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		w.Write([]byte(`{"code":"INVALID","detail":"that was all","retryable":false}`))
+	}))
+	defer s.Close()
+	c := exec.CommandContext(t.Context(), interpreter, program)
+	c.Env = append(os.Environ(), "JOBLEDGER_URL="+s.URL, "JOBLEDGER_TOKEN=jl_none")
+	out, err := c.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "INVALID: that was all") {
+		t.Errorf("%s: %v, %s", program, err, out)
+	}
+	if want := map[string]int{"fresh": 204, "stale": 401, "forged": 401}; !maps.Equal(got, want) {
+		t.Errorf("answered %v, want %v", got, want)
+	}
+}
+
+// sends sends an event, under a signature that is no ASCII if it is forged, and gives the answer's status.
+func sends(t *testing.T, url, secret string, forged bool, at time.Time) int {
+	body := `{"type":"job.completed","data":{"job":"another"}}`
+	keys, err := webhook.ParseKeys(webhook.Standard, secret)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err == nil {
+		r.Header, err = webhook.Sign(keys, "m", at, []byte(body))
+	}
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	if forged {
+		r.Header.Set(webhook.HeaderSignature, "v1,é")
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	response.Body.Close()
+	return response.StatusCode
 }
 
 func sellsAJob(t *testing.T, interpreter, program string) {

@@ -213,7 +213,14 @@ func TestServeKilled(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(300 * time.Millisecond)
+	enough := func() bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return len(acknowledged) >= 5
+	}
+	for deadline := time.Now().Add(time.Minute); !enough() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
 	s.end(syscall.SIGKILL)
 	clients.Wait()
 	listed := map[string]bool{}

@@ -7,8 +7,8 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
 type Problem = { code: string; detail: string; retryable: boolean };
-
 // Every write has a permanent key: after a lost answer the same call again is safe, and is right.
+// .../attempts is the exception: it is NOT_ALLOWED then. Do not call the provider; reconcile the job.
 async function call<T>(method: string, path: string, body: object): Promise<T> {
   const { JOBLEDGER_URL: url, JOBLEDGER_TOKEN: token = "" } = process.env;
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };

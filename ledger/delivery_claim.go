@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"jobledger/db"
@@ -52,6 +53,12 @@ func claimDeliveries(tx *db.Tx, limit int, lease time.Duration) ([]ClaimedDelive
 	if err := tx.Select(&due, dueEndpointsQuery, now(tx), now(tx)); err != nil {
 		return nil, err
 	}
+	// Senders that come together take their turns at the endpoints' rows, all in one order.
+	for _, endpoint := range slices.Sorted(slices.Values(due)) {
+		if _, err := tx.Lock(`SELECT 1 FROM endpoints WHERE id = ?`, endpoint); err != nil {
+			return nil, err
+		}
+	}
 	list := []ClaimedDelivery{}
 	for _, endpoint := range due {
 		if len(list) == limit {
@@ -100,11 +107,8 @@ WHERE d.endpoint_id = ? AND d.lease = ?
 ORDER BY d.created_at, d.event_id`
 )
 
-// claimOf claims deliveries to one endpoint. Senders that come together take their turns at its row.
+// claimOf claims deliveries to one endpoint, whose row is locked.
 func claimOf(tx *db.Tx, endpoint string, limit int, lease time.Duration) ([]ClaimedDelivery, error) {
-	if _, err := tx.Lock(`SELECT 1 FROM endpoints WHERE id = ?`, endpoint); err != nil {
-		return nil, err
-	}
 	to, err := findEndpoint(tx, `id = ?`, endpoint)
 	if err != nil {
 		return nil, err

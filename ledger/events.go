@@ -117,14 +117,16 @@ func replayEvent(tx *db.Tx, event, endpoint string) ([]Delivery, error) {
 	if err != nil {
 		return nil, err
 	}
+	// No delivery is older than its event, even if the clock was set back.
 	_, err = tx.Exec(`
 		INSERT INTO deliveries (event_id, endpoint_id, job_id, n, status, tries, next_at, last_error, created_at)
-		SELECT v.id, e.id, v.job_id, CAST(? AS BIGINT), 'pending', 0, CAST(? AS BIGINT), '', CAST(? AS BIGINT)
+		SELECT v.id, e.id, v.job_id, CAST(? AS BIGINT), 'pending', 0, CAST(? AS BIGINT), '',
+		       CASE WHEN v.created_at > ? THEN v.created_at ELSE ? END
 		FROM events v CROSS JOIN endpoints e
 		WHERE v.id = ? AND (e.id = ? OR ? = '' AND e.disabled_at IS NULL
 		                    AND (e.types = '' OR e.types LIKE '%,' || v.type || ',%'))
 		ON CONFLICT (event_id, endpoint_id) DO NOTHING`,
-		e.place(), now(tx), now(tx), event, endpoint, endpoint)
+		e.place(), now(tx), now(tx), now(tx), event, endpoint, endpoint)
 	if err != nil {
 		return nil, err
 	}

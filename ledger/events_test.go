@@ -147,6 +147,26 @@ func TestReplay(t *testing.T) {
 	})
 }
 
+// TestReplayAfterTheClockWasSetBack: a delivery is not older than its event all the same, as the audit of
+// the workbench demands.
+func TestReplayAfterTheClockWasSetBack(t *testing.T) {
+	eachWorkbench(t, func(b *workbench) {
+		b.give("g", 9)
+		b.ok(b.create("j", 1, ledger.ModeHold))
+		b.at(time.Hour)
+		b.settle("won failed 1 0", "j", ledger.Failed)
+		for now, want := range map[time.Duration]time.Duration{1: time.Hour, 2 * time.Hour: 2 * time.Hour} {
+			b.at(now)
+			late := b.endpoint(fmt.Sprint("https://", want, ".example"))
+			again, err := b.ReplayEvent(b.Context(), "settled:j", late.ID)
+			b.ok(err)
+			if len(again) != 1 || again[0].CreatedAt != ledger.At(start.Add(want)) {
+				b.Fatalf("%+v", again)
+			}
+		}
+	})
+}
+
 // TestListsRefuse: a place in a list, or a name, that cannot be one is refused before any engine sees it.
 func TestListsRefuse(t *testing.T) {
 	eachWorkbench(t, func(b *workbench) {

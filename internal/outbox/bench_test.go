@@ -93,7 +93,7 @@ func (b *bench) add(url string) ledger.Endpoint {
 func (b *bench) sender(change ...func(*outbox.Options)) *outbox.Sender {
 	b.Helper()
 	o := outbox.Options{
-		AllowPrivate: true, Clock: b.now, Timeout: 10 * time.Second, Every: 5 * time.Millisecond,
+		AllowPrivate: true, Clock: b.now, Timeout: time.Minute, Every: 5 * time.Millisecond,
 		Schedule: []time.Duration{0, time.Microsecond, time.Microsecond, time.Microsecond, time.Microsecond,
 			time.Microsecond},
 	}

@@ -43,6 +43,7 @@ const (
 const (
 	claimMax   = 64               // deliveries in one claim
 	leaseSpare = 30 * time.Second // that a lease has beyond the timeout of the call, to record its end
+	claimFor   = 15 * time.Second // that a claim may take; the wait for a lock is 10 s
 	grace      = 5 * time.Second  // that calls under way have when Run is told to end
 )
 
@@ -171,7 +172,13 @@ func (r *round) claim() (n int, err error) {
 			ended = false
 		}
 	}
-	list, err := r.ledger.ClaimDeliveries(r.ctx, claimMax, r.o.Timeout+leaseSpare)
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	// A claim whose answer nobody waits for would keep its deliveries from everybody until the lease is over.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), claimFor)
+	defer cancel()
+	list, err := r.ledger.ClaimDeliveries(ctx, claimMax, r.o.Timeout+leaseSpare)
 	for i := range list {
 		r.running++
 		go func() { r.done <- r.send(r.calls, &list[i]) }()

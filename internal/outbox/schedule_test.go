@@ -1,10 +1,15 @@
 package outbox
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"jobledger/internal/httpcall"
+	"jobledger/ledger"
 )
 
 func TestWaits(t *testing.T) {
@@ -56,6 +61,26 @@ func TestPause(t *testing.T) {
 	}
 	if got := pause(0, nil, now); got != 0 {
 		t.Errorf("without an answer: %v", got)
+	}
+}
+
+// A call that the sender gave up itself is no failure of the receiver, not even at the last try: it is made
+// again at once, and the endpoint is not paused.
+func TestGivenUpByTheSender(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &Sender{o: Options{Schedule: make([]time.Duration, 3), Clock: func() time.Time { return now }}}
+	d := &ledger.ClaimedDelivery{Delivery: ledger.Delivery{Tries: 3}}
+	ctx, end := context.WithCancel(t.Context())
+	if said := s.judge(ctx, d, httpcall.Answer{}, io.ErrUnexpectedEOF); said.RetryAt != 0 {
+		t.Errorf("the receiver failed for the last time: %+v", said)
+	}
+	end()
+	said := s.judge(ctx, d, httpcall.Answer{}, ctx.Err())
+	if said.RetryAt != ledger.At(now) || said.PauseTill != 0 || said.Delivered {
+		t.Errorf("the sender ended: %+v", said)
+	}
+	if said := s.judge(ctx, d, httpcall.Answer{Status: 500}, nil); said.RetryAt != 0 {
+		t.Errorf("the receiver answered in time: %+v", said)
 	}
 }
 

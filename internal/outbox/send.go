@@ -44,7 +44,7 @@ func (s *Sender) send(ctx context.Context, d *ledger.ClaimedDelivery) ledger.Del
 	began := s.o.Clock()
 	answer, err := s.call(ctx, d)
 	took := s.o.Clock().Sub(began)
-	said := s.judge(d, answer, err)
+	said := s.judge(ctx, d, answer, err)
 	if said.Status == http.StatusGone {
 		s.record(ctx, func(ctx context.Context) error {
 			_, err := s.ledger.DisableEndpoint(ctx, d.Endpoint, "it answered 410 Gone")
@@ -93,12 +93,17 @@ func (s *Sender) call(ctx context.Context, d *ledger.ClaimedDelivery) (httpcall.
 	return s.client.Do(ctx, request)
 }
 
-// judge decides what becomes of a delivery by the answer to a try.
-func (s *Sender) judge(d *ledger.ClaimedDelivery, answer httpcall.Answer, err error) ledger.DeliveryAnswer {
+// judge decides what becomes of a delivery by the answer to a try. ctx is that of the call.
+func (s *Sender) judge(
+	ctx context.Context, d *ledger.ClaimedDelivery, answer httpcall.Answer, err error,
+) ledger.DeliveryAnswer {
 	now := s.o.Clock()
 	said := ledger.DeliveryAnswer{
 		Event: d.Event.ID, Endpoint: d.Endpoint, Lease: d.Lease, Status: answer.Status,
 		Delivered: err == nil && answer.Status/100 == 2,
+	}
+	if said.Status < 100 { // three digits that are no status of HTTP, such as 050, are no answer
+		said.Status = 0
 	}
 	switch {
 	case said.Delivered:
@@ -109,6 +114,10 @@ func (s *Sender) judge(d *ledger.ClaimedDelivery, answer httpcall.Answer, err er
 		said.Error = clean(err.Error())
 	default:
 		said.Error = clean(strings.TrimSpace(fmt.Sprintf("HTTP %d %s", answer.Status, answer.Body)))
+	}
+	if err != nil && ctx.Err() != nil { // the sender gave the call up: it was not the receiver
+		said.RetryAt = ledger.At(now)
+		return said
 	}
 	if said.Status == http.StatusGone { // it waits until somebody enables the endpoint
 		said.RetryAt = ledger.At(now)

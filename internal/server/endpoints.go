@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"jobledger/internal/httpcall"
 	"jobledger/ledger"
 )
 
@@ -58,6 +59,11 @@ func (s *Server) addEndpoint(ctx context.Context, in *bodyInput) (ledger.Endpoin
 	var b endpointRequest
 	if err := decode(in.RawBody, &b); err != nil {
 		return ledger.EndpointResult{}, err
+	}
+	// Whether a private address may be reached is decided when something is sent there.
+	guard := httpcall.Options{AllowPrivate: true, AllowHTTP: s.options.AllowHTTP}
+	if err := httpcall.CheckURL(b.URL, guard); err != nil {
+		return ledger.EndpointResult{}, ledger.InvalidField("url", "%v", err)
 	}
 	return s.ledger.AddEndpoint(ctx, ledger.EndpointRequest{URL: b.URL, Secret: b.Secret, Types: b.Types})
 }

@@ -54,6 +54,18 @@ func TestEndpoints(t *testing.T) {
 		`{"url":"http://127.0.0.1:1/","secret":"`+second+`","types":["job.failed"]}`)
 }
 
+// TestEndpointWithoutTLS: an endpoint elsewhere has TLS, or the server was told that it need not.
+func TestEndpointWithoutTLS(t *testing.T) {
+	const plain = `{"url":"http://elsewhere.example/","secret":"` + secret + `"}`
+	s := sqlite(t)
+	r := s.refused(422, ledger.Invalid, "url: is without TLS", "POST", "/v1/endpoints", plain)
+	if field := r.member(t, "field"); field != "url" {
+		t.Errorf("the field is %v", field)
+	}
+	s.must("POST", "/v1/endpoints", `{"url":"https://10.0.0.1/","secret":"`+secret+`"}`)
+	start(t, dbtest.SQLite(t), server.Options{AllowHTTP: true}).must("POST", "/v1/endpoints", plain)
+}
+
 // certificate makes a certificate for the loopback address and gives its files and a pool that trusts it.
 func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
 	t.Helper()

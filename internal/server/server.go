@@ -45,6 +45,9 @@ type Options struct {
 	// Providers are those whose callbacks are taken; nil: none.
 	Providers *providers.Set
 
+	// AllowHTTP takes endpoints elsewhere that are without TLS.
+	AllowHTTP bool
+
 	// LabServer is the URL of a PostgreSQL server on which the lab of the pages may make scratch databases.
 	// Empty: it uses scratch files of SQLite only.
 	LabServer string
@@ -129,7 +132,9 @@ func describe() *huma.OpenAPI {
 			Title:   "jobledger",
 			Version: "1",
 			Description: "A credit ledger for asynchronous generation jobs. Every write can be repeated safely: the " +
-				"same key with the same content gives the first answer again, with \"replayed\": true.",
+				"same key with the same content gives the first answer again, with \"replayed\": true. The exception is " +
+				"POST /v1/jobs/{id}/attempts: after a lost answer it is refused with NOT_ALLOWED, as the marker is " +
+				"there. Do not call the provider then; reconcile the job.",
 		},
 		Components: &huma.Components{
 			Schemas:         newRegistry(),

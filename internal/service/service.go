@@ -25,7 +25,7 @@ type Options struct {
 	Deliver bool
 
 	// AllowPrivate lets polls and events go to this machine and to private networks; AllowHTTP lets events go
-	// elsewhere without TLS.
+	// elsewhere without TLS, and endpoints be added that are so.
 	AllowPrivate, AllowHTTP bool
 }
 
@@ -42,6 +42,7 @@ type Service struct {
 // New makes a service for a ledger, which it does not close. [Service.Run] ends it. Errors: INVALID, naming
 // the provider, if there is none to poll, or one has an address that would not be called.
 func New(l *ledger.Ledger, o Options) (*Service, error) {
+	o.Server.AllowHTTP = o.AllowHTTP
 	s := &Service{server: server.New(l, o.Server)}
 	if o.Poll {
 		var err error

@@ -59,7 +59,8 @@ var mayImport = map[string][]string{
 		"jobledger/internal/racelab/lesson", "jobledger/internal/racelab/scratch",
 	},
 	"internal/server": {
-		"jobledger/ledger", "jobledger/internal/strictjson", "jobledger/internal/providers",
+		"jobledger/ledger", "jobledger/internal/httpcall", "jobledger/internal/strictjson",
+		"jobledger/internal/providers",
 		"jobledger/internal/page",
 	},
 	"internal/mutants": {},
