@@ -141,13 +141,15 @@ func (a *auditor) audit(p AuditParams) (AuditReport, error) {
 	}
 	r := AuditReport{OK: true}
 	if p.Since != nil {
-		names, r.NotChecked = sinceChecked, without(names, sinceChecked)
 		passes = []func() error{func() error { return a.auditSince(p.Since) }}
 	}
 	for _, pass := range passes {
 		if err := pass(); err != nil && !a.unreadable(err) {
 			return AuditReport{}, fmt.Errorf("audit: %w", err)
 		}
+	}
+	if p.Since != nil {
+		names, r.NotChecked = a.checkedSince(), without(names, a.checkedSince())
 	}
 	for _, name := range names {
 		c := a.check(name)

@@ -28,7 +28,7 @@ func TestCheckpoints(t *testing.T) {
 		run(t, dsn, "grant alice 5 --key c")
 		out, errs, exit := run(t, dsn, "audit --since "+file+" --checkpoint "+file)
 		if exit != 0 || !strings.Contains(out, "ok      hash-chain\n") || strings.Contains(out, "ok      lots") ||
-			!strings.Contains(out, "not checked: entries up to the checkpoint, and column-types, ") {
+			!strings.Contains(out, "not checked: entries up to the checkpoint, and storage, ") {
 			t.Errorf("exit %d: %s%s", exit, out, errs)
 		}
 		for line := range strings.Lines(out) {
@@ -46,7 +46,7 @@ func TestCheckpoints(t *testing.T) {
 		}
 		out, errs, exit = run(t, dsn, "audit --json --since "+file+" --checkpoint "+file)
 		if exit != 8 || !strings.Contains(out, "expected at least 7") ||
-			!strings.Contains(out, `"not_checked":["column`) {
+			!strings.Contains(out, `"not_checked":["storage`) {
 			t.Errorf("exit %d: %s%s", exit, out, errs)
 		}
 		if after, err := os.ReadFile(file); err != nil || string(after) != wrong {
