@@ -61,6 +61,9 @@ func TestSignIn(t *testing.T) {
 	if to != "/owners/alice?before=2" {
 		t.Errorf("it leads to %q", to)
 	}
+	if !strings.Contains(form, "jobledger token create --name NAME --scope read") {
+		t.Errorf("the form does not say how a token is made: %s", form)
+	}
 	d.showsTo(to, cookie, "Owner alice")
 	if a := d.do(http.MethodGet, "/", "", "Accept", "text/event-stream"); a.status != http.StatusUnauthorized {
 		t.Errorf("who has no session may follow: %d", a.status)
