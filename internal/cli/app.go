@@ -63,6 +63,9 @@ type Signaled struct{ Signal os.Signal }
 // Error names the signal.
 func (s Signaled) Error() string { return "signal: " + s.Signal.String() }
 
+// Is makes the signal the end of a context: what reports a context's cause reports its end.
+func (s Signaled) Is(target error) bool { return target == context.Canceled }
+
 // Exit is the exit status of a command that the signal ended: 130 for SIGINT, 143 for SIGTERM.
 func (s Signaled) Exit() int {
 	if number, ok := s.Signal.(syscall.Signal); ok {

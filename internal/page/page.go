@@ -32,6 +32,9 @@ type Options struct {
 	Gate Gate         // nil: everybody may look
 	Log  *slog.Logger // gets what went wrong; never a token
 
+	// Secure says that browsers come over TLS, here or at a proxy: they send the session over nothing else.
+	Secure bool
+
 	// LabServer is the URL of a PostgreSQL server on which the lab may make scratch databases. Empty: the
 	// lab has SQLite only.
 	LabServer string

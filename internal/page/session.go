@@ -175,7 +175,7 @@ func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
 func (p *Page) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: seconds,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || p.options.Secure,
 	})
 }
 

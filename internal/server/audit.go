@@ -25,5 +25,12 @@ func (s *Server) audit(ctx context.Context, in *auditInput) (ledger.AuditReport,
 	if err != nil {
 		return ledger.AuditReport{}, err
 	}
+	// Each holds a connection for as long as it takes; all of them together would leave none for the rest.
+	select {
+	case s.auditing <- struct{}{}:
+		defer func() { <-s.auditing }()
+	default:
+		return ledger.AuditReport{}, &ledger.Error{Code: ledger.Busy, Message: "another audit is under way"}
+	}
 	return s.ledger.Audit(ctx, ledger.AuditParams{Quiescent: quiescent})
 }

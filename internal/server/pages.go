@@ -25,6 +25,7 @@ func (d door) Authenticate(ctx context.Context, secret string) (ledger.Token, er
 func (s *Server) addPeople() {
 	s.pages = pages.New(s.ledger, pages.Options{
 		Gate: door{s.gate}, Log: s.options.Log, LabServer: s.options.LabServer,
+		Secure: s.options.NeedToken, // others can reach it: by TLS, here or at a proxy
 	})
 	s.gate.session = s.pages.Session
 	for _, path := range pages.Paths {

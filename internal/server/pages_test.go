@@ -72,7 +72,7 @@ func TestBrowserSession(t *testing.T) {
 	}
 	status, header, _ := s.visit(http.MethodPost, "/sign-in", "", url.Values{"token": {token.Secret}}.Encode())
 	cookie, _, _ := strings.Cut(header.Get("Set-Cookie"), ";")
-	if status != http.StatusSeeOther || cookie == "" {
+	if status != http.StatusSeeOther || cookie == "" || !strings.Contains(header.Get("Set-Cookie"), "; Secure") {
 		t.Fatalf("signing in: %d %v", status, header)
 	}
 	for path, want := range map[string]int{"/": 200, "/v1/jobs": 200, "/v1/audit": 200} {

@@ -58,15 +58,16 @@ type Options struct {
 
 // Server answers requests about one ledger.
 type Server struct {
-	options Options
-	ledger  *ledger.Ledger
-	mux     *http.ServeMux
-	api     huma.API
-	pages   *pages.Page
-	needs   map[string]ledger.Scope // what each operation needs, by its id
-	metrics *metrics
-	gate    *gate
-	slots   chan struct{} // one per request that is being answered
+	options  Options
+	ledger   *ledger.Ledger
+	mux      *http.ServeMux
+	api      huma.API
+	pages    *pages.Page
+	needs    map[string]ledger.Scope // what each operation needs, by its id
+	metrics  *metrics
+	gate     *gate
+	slots    chan struct{} // one per request that is being answered
+	auditing chan struct{} // one audit at a time
 	// strangers has one per callback that is not known to be its provider's yet; it has no slot.
 	strangers chan struct{}
 	draining  atomic.Bool
@@ -90,6 +91,7 @@ func New(l *ledger.Ledger, o Options) *Server {
 	s := &Server{
 		options: o, ledger: l, mux: http.NewServeMux(), metrics: newMetrics(l, o.Log),
 		gate: newGate(l, o.NeedToken), needs: map[string]ledger.Scope{}, slots: make(chan struct{}, o.Concurrent),
+		auditing:  make(chan struct{}, 1),
 		strangers: make(chan struct{}, strangersMax),
 	}
 	s.api = humago.New(s.mux, huma.Config{
