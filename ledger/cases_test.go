@@ -181,7 +181,7 @@ func TestB26FailedEffectIsNoDuplicate(t *testing.T) {
 func TestB28LockedDatabaseIsBusy(t *testing.T) {
 	eachWorkbench(t, func(b *workbench) {
 		b.pending("j")
-		hasty := b.open(ledger.Options{BusyWait: 20 * time.Millisecond})
+		hasty := b.open(ledger.Options{BusyWait: time.Second}) // which has to do to connect, too
 		r := ledger.Report{Job: "j", Outcome: ledger.Failed, Source: ledger.Callback}
 		release, err := dbtest.Lock(b.dsn)
 		b.ok(err)
