@@ -110,7 +110,7 @@ func TestServerThatIsAway(t *testing.T) {
 		l, through := newLink(t, dsn)
 		address := strings.Split(strings.TrimPrefix(through, "postgres://postgres@"), "/")[0]
 		through = strings.Replace(through, address, address+","+address, 1)
-		const wait = time.Second
+		const wait = 2 * time.Second // in which a busy machine connects, too
 		d := open(t, through, db.Options{BusyWait: wait})
 		calls := map[string]func() error{
 			"write": func() error { return d.Write(t.Context(), func(*db.Tx) error { return nil }) },
@@ -139,8 +139,8 @@ func TestServerThatIsAway(t *testing.T) {
 func TestServerThatDoesNotAnswer(t *testing.T) {
 	dbtest.EachPostgres(t, func(t *testing.T, dsn string) {
 		l, through := newLink(t, dsn)
-		patient := reopen(t, through+"&connect_timeout=1", db.Options{})
-		hasty := reopen(t, through, db.Options{BusyWait: 100 * time.Millisecond})
+		patient := reopen(t, through+"&connect_timeout=3", db.Options{})
+		hasty := reopen(t, through, db.Options{BusyWait: time.Second})
 		l.is.Store(silent)
 		write := func(*db.Tx) error { return nil }
 		wantIs(t, hasty.Write(t.Context(), write), db.ErrBusy)

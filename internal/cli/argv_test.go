@@ -174,7 +174,7 @@ func TestCommandTree(t *testing.T) {
 		if !strings.HasPrefix(helpText(app, path), "Example:\n  jobledger "+path[0].Name) {
 			t.Errorf("%s: the help does not open with an example", c.Name)
 		}
-		for example := range strings.Lines(c.UsageText) {
+		for example := range strings.Lines(strings.ReplaceAll(c.UsageText, " \\\n ", "")) {
 			if _, err := parseArgs(app, words(example)[1:]); err != nil {
 				t.Errorf("%s: %v", example, err)
 			}
