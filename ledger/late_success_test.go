@@ -107,12 +107,16 @@ func (d *duel) fight(stopped, call int, mode ledger.Mode, cost int64) (reached b
 	case <-ends[first]:
 	}
 	go run(second)
+	patience := 200 * time.Microsecond
+	if call == 1 {
+		patience = time.Minute // the first has not begun: nothing can keep the second
+	}
 	select { // it is done, or it waits for what the first has locked
 	case <-ends[second]:
 	case <-d.gates[second].begun:
 		select {
 		case <-ends[second]:
-		case <-time.After(200 * time.Microsecond):
+		case <-time.After(patience):
 		}
 	}
 	close(d.gates[first].resume)
