@@ -93,7 +93,7 @@ func text(document any, name string, at *strictjson.Pointer) (value string, foun
 	}
 	v, found, err := at.Lookup(document)
 	if err != nil {
-		return "", false, ledger.InvalidField(name, "%v", err)
+		return "", false, ledger.InvalidField("body", "%v", err) // the document itself can be read in two ways
 	}
 	switch v := v.(type) {
 	case nil:

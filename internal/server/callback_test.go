@@ -135,8 +135,9 @@ func TestB100MalformedCallbacks(t *testing.T) {
 	eachCallee(t, func(s *site) {
 		s.submitted("j", "acme", "u1")
 		for _, c := range [][2]string{
-			{`{"id":"u1","status":"failed","Status":"succeeded"}`, "422 INVALID"},
-			{`{"id":"u1","status":"failed","ſtatus":"succeeded"}`, "422 INVALID"},
+			{`{"id":"u1","status":"failed","Status":"succeeded"}`, "400 INVALID"},
+			{`{"id":"u1","status":"failed","ſtatus":"succeeded"}`, "400 INVALID"},
+			{`{"id":"u1","ſtatus":"failed"}`, "400 INVALID"},
 			{`{"id":"u1","status":"failed","status":"succeeded"}`, "400 INVALID"},
 			{`{"id":"u1","status":"failed"}{"id":"u1"}`, "400 INVALID"},
 			{strings.Repeat("[", 100_000), "400 INVALID"},

@@ -1,7 +1,6 @@
 package strictjson
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,14 +41,16 @@ func (p Pointer) String() string {
 }
 
 // Lookup gives the value at a pointer in a document that [Parse] gave; found is false if there is none.
-// A member on the way that is there again in another case is an error: another reader might take that.
+// A member on the way that is there in another case, alone or beside it, is an error: another reader might
+// take that.
 func (p Pointer) Lookup(document any) (value any, found bool, err error) {
 	value = document
 	for i, step := range p.steps {
 		switch in := value.(type) {
 		case map[string]any:
-			if err := onlyOne(in, step); err != nil {
-				return nil, false, fmt.Errorf("%q: %w", shorten(Pointer{p.steps[:i+1]}.String()), err)
+			if other, ok := inAnotherCase(in, step); ok {
+				return nil, false, fmt.Errorf("%q: the document has the member as %q, in another case",
+					shorten(Pointer{p.steps[:i+1]}.String()), shorten(other))
 			}
 			value, found = in[step]
 		case []any:
@@ -68,16 +69,13 @@ func (p Pointer) Lookup(document any) (value any, found bool, err error) {
 	return value, true, nil
 }
 
-// onlyOne refuses an object in which two names are this one to a reader without regard to case.
-func onlyOne(object map[string]any, name string) error {
-	folded, n := Fold(name), 0
+// inAnotherCase gives a name in an object that is this one to a reader without regard to case.
+func inAnotherCase(object map[string]any, name string) (other string, ok bool) {
+	folded := Fold(name)
 	for other := range object {
-		if Fold(other) == folded {
-			n++
+		if other != name && Fold(other) == folded {
+			return other, true
 		}
 	}
-	if n > 1 {
-		return errors.New("the member is there twice, in different cases")
-	}
-	return nil
+	return "", false
 }
