@@ -135,4 +135,10 @@ func TestOpenServer(t *testing.T) {
 		"Origin", "https://evil.example")
 	s.refused(403, ledger.Forbidden, "cross-origin", "POST", "/v1/grants", grant, "Sec-Fetch-Site", "cross-site")
 	s.must("POST", "/v1/grants", grant, "Origin", s.url)
+	s.refused(403, ledger.Forbidden, "another site", "GET", "/v1/audit", "", "Sec-Fetch-Site", "cross-site",
+		"Sec-Fetch-Mode", "no-cors")
+	for _, mode := range []string{"cross-site navigate", "same-origin cors", "none navigate"} { // a link is followed
+		site, how, _ := strings.Cut(mode, " ")
+		s.must("GET", "/v1/audit", "", "Sec-Fetch-Site", site, "Sec-Fetch-Mode", how)
+	}
 }

@@ -136,7 +136,8 @@ func describe() *huma.OpenAPI {
 			Description: "A credit ledger for asynchronous generation jobs. Every write can be repeated safely: the " +
 				"same key with the same content gives the first answer again, with \"replayed\": true. The exception " +
 				"is POST /v1/jobs/{id}/attempts: after a lost answer it is refused with NOT_ALLOWED, as the marker is " +
-				"there. Do not call the provider then; reconcile the job.",
+				"there. Do not call the provider then; reconcile the job. Providers report to POST " +
+				callbackPath + "{provider}, each in its own form and with its signature instead of a token.",
 		},
 		Components: &huma.Components{
 			Schemas:         newRegistry(),
