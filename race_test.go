@@ -156,12 +156,12 @@ func entries(t *testing.T, dir string) []string {
 	return names
 }
 
-// eventually waits up to 10 s for something to become true.
+// eventually waits up to a minute for something to become true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not after 10 s: %s", what)
+			t.Fatalf("not after a minute: %s", what)
 		}
 	}
 }

@@ -204,13 +204,17 @@ func (b *workbench) atOnce(n int, sides [2]func(l *ledger.Ledger, job string)) {
 	}
 	for i := range n {
 		b.at(time.Duration(i) * tick) // only this job is due, of those that are open
+		late := time.Millisecond
+		if i%16 > 11 {
+			late = 50 * time.Millisecond // so late that the other has won, however slow the machine
+		}
 		var wait sync.WaitGroup
 		fire := make(chan struct{})
 		for side := range handles {
 			wait.Go(func() {
 				<-fire
 				if i%4 == 1+2*side {
-					time.Sleep(rand.N(time.Millisecond))
+					time.Sleep(rand.N(late))
 				}
 				sides[side](handles[side], fmt.Sprint("j", i))
 			})

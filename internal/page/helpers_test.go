@@ -46,6 +46,12 @@ type desk struct {
 // newDesk starts the pages of a new, empty ledger of SQLite.
 func newDesk(t *testing.T, o Options) *desk {
 	t.Helper()
+	return newBoundedDesk(t, o, patience)
+}
+
+// newBoundedDesk is newDesk with a server that bounds requests and answers, as a real one does.
+func newBoundedDesk(t *testing.T, o Options, bound time.Duration) *desk {
+	t.Helper()
 	ago := new(atomic.Int64)
 	dsn := dbtest.SQLite(t)
 	l, err := ledger.Open(t.Context(), dsn, ledger.Options{Clock: func() time.Time {
@@ -59,8 +65,7 @@ func newDesk(t *testing.T, o Options) *desk {
 	}
 	p := New(l, o)
 	d := &desk{t, l, p, httptest.NewUnstartedServer(p), dsn, ago}
-	// As a real server does, this one bounds requests and answers: what is followed lasts longer.
-	d.server.Config.ReadTimeout, d.server.Config.WriteTimeout = time.Second, time.Second
+	d.server.Config.ReadTimeout, d.server.Config.WriteTimeout = bound, bound
 	d.server.Start()
 	t.Cleanup(func() {
 		p.stop() // streams end, as at the end of a server

@@ -232,12 +232,14 @@ func (d *desk) next(all <-chan message) (m message, open bool) {
 
 // Who follows a page is told when it has changed, and of the end of the server.
 func TestLive(t *testing.T) {
-	d := newDesk(t, Options{})
+	const bound = time.Second // of an answer: what is followed lasts longer
+	d := newBoundedDesk(t, Options{}, bound)
 	d.grant("alice", "a", 10, 0)
 	all := d.listen("/owners")
 	if m, _ := d.next(all); m.event != "main" || !strings.Contains(m.data, "alice") {
 		t.Errorf("first came %+v", m)
 	}
+	time.Sleep(bound + bound/5)
 	d.grant("bob", "b", 20, 0)
 	if m, _ := d.next(all); m.event != "main" || !strings.Contains(m.data, "bob") {
 		t.Errorf("then came %+v", m)

@@ -61,13 +61,14 @@ func jobsInCrowd(t *testing.T) int {
 	return n
 }
 
-// fastest is the least time that something takes, of several tries.
-func fastest(tries int, try func() time.Duration) time.Duration {
-	best := time.Hour
-	for range tries {
-		best = min(best, try())
+// fastest gives the least time that each of two ways takes, of several tries in turns. What a busy machine
+// adds is no part of it: as long as the second takes longer than it may, both are tried again, up to ten times.
+func fastest(tries int, one, other func() time.Duration, most func(time.Duration) time.Duration) (a, b time.Duration) {
+	a, b = time.Hour, time.Hour
+	for try := 0; try < tries || b > most(a) && try < 10*tries; try++ {
+		a, b = min(a, one()), min(b, other())
 	}
-	return best
+	return a, b
 }
 
 // The first page comes as fast for a crowd as for nobody: what it shows at once does not depend on how many
@@ -88,9 +89,10 @@ func TestFirstPageOfACrowd(t *testing.T) {
 	// The page of a crowd has twenty owners and ten lots more to write: that takes a moment, however many
 	// there are.
 	const moment = 10 * time.Millisecond
-	first, second := fastest(20, answer(few)), fastest(20, answer(many))
+	most := func(nobody time.Duration) time.Duration { return 2*nobody + moment }
+	first, second := fastest(20, answer(few), answer(many), most)
 	t.Logf("the first page of nobody takes %v, of a crowd %v; its survey takes %v", first, second, took)
-	if second > 2*first+moment {
+	if second > most(first) {
 		t.Errorf("the first page takes %v, and %v for nobody", second, first)
 	}
 	b := few.browse(1280, 800)
@@ -108,9 +110,10 @@ func TestFirstPageOfACrowd(t *testing.T) {
 			return time.Duration(ms * float64(time.Millisecond))
 		}
 	}
-	first, second = fastest(7, paint(few)), fastest(7, paint(many))
+	most = func(nobody time.Duration) time.Duration { return 2*nobody + 5*moment }
+	first, second = fastest(7, paint(few), paint(many), most)
 	t.Logf("the first paint of nobody comes after %v, of a crowd after %v", first, second)
-	if second > 2*first+5*moment {
+	if second > most(first) {
 		t.Errorf("the first paint comes after %v, and for nobody after %v", second, first)
 	}
 }

@@ -136,7 +136,7 @@ func orphan(t *testing.T, p plan, last string) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		return errors.New("it lives on")
 	}
 }

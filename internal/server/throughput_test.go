@@ -18,17 +18,17 @@ import (
 const (
 	callers    = 64
 	perCaller  = 20
-	throughput = 0.5 // of the package's, over HTTP: the promise
-	slack      = 0.2 // for a machine that others use, too
+	throughput = 0.5 // of the package's, over HTTP
+	rounds     = 15  // at most: what else a machine does makes one round slower than another
 )
 
 // TestThroughput: 64 clients over HTTP settle at least half as many jobs per second as 64 callers of the
-// package in the same process, round by round; the best round of each counts.
+// package in the same process. Round by round, the best of each counts, and after three rounds it is enough.
 func TestThroughput(t *testing.T) {
 	s := start(t, dbtest.SQLite(t), server.Options{Log: slog.New(slog.NewJSONHandler(io.Discard, nil))})
 	s.grant("alice", "k1", "1000000")
 	var direct, http float64
-	for round := range 3 {
+	for round := 0; round < 3 || http < throughput*direct && round < rounds; round++ {
 		direct = max(direct, s.rate(fmt.Sprintf("direct%d", round), func(id string) error {
 			_, err := s.ledger.Settle(t.Context(), ledger.Report{
 				Job: id, Outcome: ledger.Completed, Source: ledger.Callback,
@@ -36,10 +36,10 @@ func TestThroughput(t *testing.T) {
 			return err
 		}))
 		http = max(http, s.rate(fmt.Sprintf("http%d", round), s.settle))
+		t.Logf("64 callers of the package settle %.0f jobs/s, 64 clients over HTTP %.0f: %.2f of it",
+			direct, http, http/direct)
 	}
-	t.Logf("64 callers of the package settle %.0f jobs/s, 64 clients over HTTP %.0f: %.2f of it",
-		direct, http, http/direct)
-	if http < (throughput-slack)*direct {
+	if http < throughput*direct {
 		t.Errorf("over HTTP only %.0f jobs/s, of %.0f", http, direct)
 	}
 }

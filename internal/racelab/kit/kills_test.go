@@ -83,14 +83,19 @@ func TestUntilKilled(t *testing.T) {
 // A kill finds a process at work even if all its work takes less than a millisecond.
 func TestPauseIsPrecise(t *testing.T) {
 	s := canned(t, "charge")
-	var spans []time.Duration
-	for range 101 {
-		began := time.Now()
-		s.pause(200 * time.Microsecond)
-		spans = append(spans, time.Since(began))
+	for try := range 10 { // a busy machine may be late, but not always
+		var spans []time.Duration
+		for range 101 {
+			began := time.Now()
+			s.pause(200 * time.Microsecond)
+			spans = append(spans, time.Since(began))
+		}
+		slices.Sort(spans)
+		if spans[0] >= 200*time.Microsecond && spans[20] <= 900*time.Microsecond {
+			return
+		}
+		t.Logf("try %d: a pause of 200us took %s to %s, every fifth at most %s", try, spans[0], spans[100],
+			spans[20])
 	}
-	slices.Sort(spans)
-	if spans[0] < 200*time.Microsecond || spans[20] > 900*time.Microsecond {
-		t.Errorf("a pause of 200us took %s to %s, every fifth at most %s", spans[0], spans[100], spans[20])
-	}
+	t.Error("no pause is precise")
 }
