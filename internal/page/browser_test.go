@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +57,7 @@ type browser struct {
 	ctx context.Context
 
 	mutex    sync.Mutex
+	sites    []string // where it may look; the last is where open goes
 	said     []string // on the console
 	foreign  []string // what was asked for elsewhere
 	expected string   // the one message that is no fault
@@ -74,6 +76,7 @@ func (d *desk) browse(width, height int64) *browser {
 	}
 	ctx, end := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
 	b := &browser{desk: d, ctx: ctx}
+	b.visit(d)
 	messages := chromedp.Console(ctx)
 	requests := chromedp.Events(ctx, network.RequestWillBeSent)
 	var both sync.WaitGroup
@@ -86,8 +89,7 @@ func (d *desk) browse(width, height int64) *browser {
 	})
 	both.Go(func() {
 		for r, err := range requests {
-			if err == nil && !strings.HasPrefix(r.Request.URL, d.server.URL+"/") &&
-				!strings.HasPrefix(r.Request.URL, "data:") {
+			if err == nil && !b.may(r.Request.URL) {
 				b.note(&b.foreign, r.Request.URL)
 			}
 		}
@@ -110,6 +112,18 @@ func (d *desk) browse(width, height int64) *browser {
 	return b
 }
 
+// visit makes another desk's pages the ones that open opens.
+func (b *browser) visit(d *desk) { b.note(&b.sites, d.server.URL) }
+
+// may tells whether something at an address may be asked for.
+func (b *browser) may(address string) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return strings.HasPrefix(address, "data:") || slices.ContainsFunc(b.sites, func(site string) bool {
+		return strings.HasPrefix(address, site+"/")
+	})
+}
+
 func (b *browser) note(list *[]string, text string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -127,7 +141,9 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 // open goes to a page.
 func (b *browser) open(path string) {
 	b.Helper()
-	b.do(chromedp.Navigate(b.server.URL + path))
+	eval[chromedp.Void](b, "window.before = true") // of an answer that is an error, nothing says that it is there
+	b.do(chromedp.Navigate(b.sites[len(b.sites)-1] + path))
+	b.until("!window.before && document.readyState === 'complete'")
 }
 
 // eval gives the value of an expression in the page.

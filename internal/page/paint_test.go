@@ -103,7 +103,7 @@ func TestFirstPageOfACrowd(t *testing.T) {
 	few.ok(err)
 	paint := func(d *desk) func() time.Duration {
 		return func() time.Duration {
-			b.server = d.server
+			b.visit(d)
 			b.open("/")
 			b.until("performance.getEntriesByName('first-contentful-paint').length")
 			ms := eval[float64](b, "performance.getEntriesByName('first-contentful-paint')[0].startTime")

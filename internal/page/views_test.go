@@ -95,7 +95,7 @@ func TestBrowserSeesEveryView(t *testing.T) {
 	b.expected = "404 (Not Found)"
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
-			b.server = s.desk.server
+			b.visit(s.desk)
 			b.surroundings("light", "reduce")
 			b.open(s.path)
 			b.until("document.querySelector('h1')")
