@@ -72,15 +72,15 @@ func conflictEvent(j *Job, r *Report, n int64) *Event {
 	})
 }
 
-// conflict reads what the event of a contradicting report says.
-func (e *Event) conflict() (Contradiction, error) {
+// Contradiction reads what an event of type job.conflict says. Error: INCONSISTENT if that is no such payload.
+func (e *Event) Contradiction() (Contradiction, error) {
 	var p conflictPayload
 	if err := json.Unmarshal([]byte(e.Payload), &p); err != nil {
 		return Contradiction{}, fail(Inconsistent, "the payload of event %q cannot be read", e.ID)
 	}
 	return Contradiction{
 		Event: e.ID, Job: e.Job, Owner: e.Owner, Outcome: p.Outcome, Reported: p.Reported, Source: p.Source,
-		At: e.CreatedAt,
+		Reason: p.Reason, At: e.CreatedAt,
 	}, nil
 }
 

@@ -27,6 +27,7 @@ type Contradiction struct {
 	Outcome  Outcome // how the job had ended
 	Reported Outcome // what was said
 	Source   Source  // who said it
+	Reason   string  // why, in its words
 	At       Time
 }
 
@@ -77,7 +78,7 @@ func survey(tx *db.Tx, limit int) (Survey, error) {
 		s.Unresolved[i].age(now(tx))
 	}
 	for i := range events {
-		c, err := events[i].conflict()
+		c, err := events[i].Contradiction()
 		if err != nil {
 			return Survey{}, err
 		}

@@ -41,7 +41,13 @@ func (p *Page) conflicts(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	d := newList(r, "/conflicts", list, func(e *ledger.Event) string { return e.ID })
+	conflicts := make([]ledger.Contradiction, len(list))
+	for i := range list {
+		if conflicts[i], err = list[i].Contradiction(); err != nil {
+			return view{}, err
+		}
+	}
+	d := newList(r, "/conflicts", conflicts, func(c *ledger.Contradiction) string { return c.Event })
 	api := query("/v1/events", "type", kind, "after", after)
 	return view{Title: "Conflicts", Here: "status", API: api, Data: d}, nil
 }
