@@ -56,20 +56,24 @@ func (w *writer) commit() error {
 	return tx.guard("COMMIT", func() error { return w.db.engine.commit(tx.ctx, w.conn) })
 }
 
-// failCommit answers a batch whose COMMIT failed. Only where the server said that it rolled back may
-// the operations run again.
+// failCommit answers a batch whose COMMIT failed, but for those that must run again: where the server said
+// that it rolled back, what may; and in any case an operation that was refused after another had written.
+// It has written nothing, and it was refused for what nobody will ever have seen.
 func (w *writer) failCommit(batch []*operation, errs []error, err error) (again []*operation) {
 	w.discard()
-	if !w.db.engine.rolledBack(err) {
-		answer(batch, func(i int) error { return cmp.Or(errs[i], unknown(err)) })
-		return nil
-	}
+	rolledBack, written := w.db.engine.rolledBack(err), false
 	for i, o := range batch {
-		if errs[i] == nil && w.repeats(o, err) {
+		switch {
+		case errs[i] != nil && written, errs[i] == nil && rolledBack && w.repeats(o, err):
 			again = append(again, o)
-		} else {
-			o.done <- cmp.Or(errs[i], err) // its own is certain: it was rolled back before the COMMIT
+		case errs[i] != nil:
+			o.done <- errs[i]
+		case rolledBack:
+			o.done <- err
+		default:
+			o.done <- unknown(err)
 		}
+		written = written || errs[i] == nil
 	}
 	return again
 }

@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -110,6 +111,48 @@ func TestFailedCommitIsUnknownToAll(t *testing.T) {
 			wantMarks(t, d, append(want, "after")...)
 		})
 	}
+}
+
+// An operation that was refused for what its neighbour wrote, in a batch whose COMMIT then failed, was refused
+// for nothing that anybody will ever see: it runs again. One that was refused before anybody wrote is not asked
+// again.
+func TestRefusedForNothing(t *testing.T) {
+	sharing(t, func(t *testing.T, dsn string) {
+		var w watch
+		d := open(t, dsn, db.Options{Intercept: w.intercept})
+		release := hold(t, d)
+		commits := 0
+		w.set(func(when db.When, query string) error {
+			if when == db.Before && query == "COMMIT" {
+				if commits++; commits > 1 && commits < 4 { // the first is the holder's
+					return errInjected
+				}
+			}
+			return nil
+		})
+		runs := map[string]int{}
+		alone := func(name string) chan error { // writes if nobody has
+			return queue(t, t.Context(), d, func(tx *db.Tx) error {
+				runs[name]++
+				var n int
+				if _, err := tx.Get(&n, `SELECT COUNT(*) FROM marks`); err != nil || n > 0 {
+					return cmp.Or(err, errOwn)
+				}
+				return mark(name, nil)(tx)
+			})
+		}
+		first := queue(t, t.Context(), d, mark("first", errOwn))
+		a, b, c := alone("a"), alone("b"), alone("c")
+		release()
+		wantIs(t, answer(t, first), errOwn)
+		wantIs(t, answer(t, a), db.ErrOutcomeUnknown)
+		wantIs(t, answer(t, b), db.ErrOutcomeUnknown)
+		must(t, answer(t, c))
+		wantMarks(t, d, "c")
+		if runs["a"] != 1 || runs["b"] != 2 || runs["c"] != 3 {
+			t.Errorf("runs: %v", runs)
+		}
+	})
 }
 
 // Only the operation under which the transaction broke is answered with the error; the others of
