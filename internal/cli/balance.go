@@ -39,14 +39,10 @@ func runBalance(c *cli.Context) error {
 	if err := ledger.CheckID("owner", p.Owner); err != nil {
 		return err
 	}
-	b, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Balance, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Balance, error) {
 		return l.Balance(ctx, p)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, b, func(w io.Writer) {
-		printBalances(w, []ledger.Balance{b})
+	}, func(w io.Writer, b *ledger.Balance) {
+		printBalances(w, []ledger.Balance{*b})
 		if p.Lots {
 			fmt.Fprintln(w)
 			printLots(w, b.Lots)
@@ -77,13 +73,6 @@ func runBalances(c *cli.Context) error {
 	}
 	return show(c, items(all), func(w io.Writer) { printBalances(w, all) })
 }
-
-// list is the JSON form of every list.
-type list[T any] struct {
-	Items []T `json:"items"`
-}
-
-func items[T any](of []T) list[T] { return list[T]{of} }
 
 // printBalances writes one row per owner and, if there are several, their sum.
 func printBalances(w io.Writer, all []ledger.Balance) {

@@ -18,12 +18,8 @@ import (
 )
 
 func callbackCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "callback",
-		UsageText:   "jobledger callback verify rep --providers p.json --headers h.txt --body b.json",
-		Usage:       "check what providers send",
-		Subcommands: []*cli.Command{callbackVerifyCommand()},
-	}
+	return family("callback", "jobledger callback verify rep --providers p.json --headers h.txt --body b.json",
+		"check what providers send", callbackVerifyCommand())
 }
 
 func callbackVerifyCommand() *cli.Command {

@@ -47,7 +47,7 @@ func newSender(c *cli.Context, l *ledger.Ledger) *outbox.Sender {
 }
 
 func runDeliver(c *cli.Context) error {
-	sent, err := with(c, func(ctx context.Context, l *ledger.Ledger) (outbox.Sent, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (outbox.Sent, error) {
 		s := newSender(c, l)
 		defer s.Close()
 		if c.Bool("once") {
@@ -55,11 +55,7 @@ func runDeliver(c *cli.Context) error {
 		}
 		note(c, "sending events until Ctrl-C")
 		return s.Run(ctx), nil
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, sent, func(w io.Writer) {
+	}, func(w io.Writer, sent *outbox.Sent) {
 		fmt.Fprintf(w, "delivered: %d, failed and tried again later: %d, given up: %d\n",
 			sent.Delivered, sent.Retried, sent.Dead)
 	})

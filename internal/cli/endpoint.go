@@ -16,18 +16,14 @@ import (
 )
 
 func endpointCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "endpoint",
-		UsageText: "jobledger endpoint add https://app.example/hooks --secret-file hook.secret",
-		Usage:     "say where events are sent",
-		Subcommands: []*cli.Command{
-			endpointAddCommand(),
-			endpointListCommand(),
-			endpointRotateCommand(),
-			endpointDisableCommand(),
-			endpointEnableCommand(),
-		},
-	}
+	return family("endpoint", "jobledger endpoint add https://app.example/hooks --secret-file hook.secret",
+		"say where events are sent",
+		endpointAddCommand(),
+		endpointListCommand(),
+		endpointRotateCommand(),
+		endpointDisableCommand(),
+		endpointEnableCommand(),
+	)
 }
 
 func secretFileFlag() cli.Flag {
@@ -67,13 +63,9 @@ func runEndpointAdd(c *cli.Context) error {
 	if r.Secret, err = readSecret(c); err != nil {
 		return err
 	}
-	added, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.EndpointResult, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.EndpointResult, error) {
 		return l.AddEndpoint(ctx, r)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, added, func(w io.Writer) {
+	}, func(w io.Writer, added *ledger.EndpointResult) {
 		fmt.Fprintf(w, "%s%s is told of %s\n", again(added.Replayed), added.Endpoint.URL, typesOf(&added.Endpoint))
 	})
 }
@@ -113,27 +105,24 @@ func endpointListCommand() *cli.Command {
 }
 
 func runEndpointList(c *cli.Context) error {
-	list, err := with(c, func(ctx context.Context, l *ledger.Ledger) ([]ledger.Endpoint, error) {
-		return l.Endpoints(ctx)
-	})
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 {
-		note(c, "events are sent nowhere: endpoint add names a URL")
-	}
-	return show(c, items(list), func(w io.Writer) {
-		t := newTable("url", "types", "state")
-		t.SetColumnConfigs([]table.ColumnConfig{
-			{Number: 1, WidthMax: 36, WidthMaxEnforcer: text.WrapHard},
-			{Number: 2, WidthMax: 17, WidthMaxEnforcer: text.WrapSoft},
-			{Number: 3, WidthMax: 22, WidthMaxEnforcer: text.WrapSoft},
-		})
-		for i := range list {
-			t.AppendRow([]any{list[i].URL, typesOf(&list[i]), stateOf(&list[i])})
-		}
-		printTable(w, t)
-	})
+	return listing[ledger.Endpoint]{
+		read: func(ctx context.Context, l *ledger.Ledger) ([]ledger.Endpoint, error) {
+			return l.Endpoints(ctx)
+		},
+		none: "events are sent nowhere: endpoint add names a URL",
+		text: func(w io.Writer, list []ledger.Endpoint) {
+			t := newTable("url", "types", "state")
+			t.SetColumnConfigs([]table.ColumnConfig{
+				{Number: 1, WidthMax: 36, WidthMaxEnforcer: text.WrapHard},
+				{Number: 2, WidthMax: 17, WidthMaxEnforcer: text.WrapSoft},
+				{Number: 3, WidthMax: 22, WidthMaxEnforcer: text.WrapSoft},
+			})
+			for i := range list {
+				t.AppendRow([]any{list[i].URL, typesOf(&list[i]), stateOf(&list[i])})
+			}
+			printTable(w, t)
+		},
+	}.show(c)
 }
 
 func stateOf(e *ledger.Endpoint) string {
@@ -206,17 +195,13 @@ func endpointEnableCommand() *cli.Command {
 func changeEndpoint(
 	c *cli.Context, does string, change func(context.Context, *ledger.Ledger, string) (ledger.Endpoint, error),
 ) error {
-	e, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Endpoint, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Endpoint, error) {
 		id, err := endpointID(ctx, l, c.Args().First())
 		if err != nil {
 			return ledger.Endpoint{}, err
 		}
 		return change(ctx, l, id)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, e, func(w io.Writer) { fmt.Fprintf(w, "%s %s\n", e.URL, does) })
+	}, func(w io.Writer, e *ledger.Endpoint) { fmt.Fprintf(w, "%s %s\n", e.URL, does) })
 }
 
 // endpointID gives the id of the endpoint that a URL, or an id, names.

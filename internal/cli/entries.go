@@ -19,18 +19,12 @@ func entriesCommand() *cli.Command {
 			"The --json form has every line's id, key, reason and postings too.\n\n" +
 			"Without --owner or --job, --after is for paging through what is there, not for following what comes: " +
 			"a line can be committed after another with a higher id. To follow, ask for one owner's.",
-		Flags: []cli.Flag{
+		Flags: pageFlags("entry with this `ID`",
 			&cli.StringFlag{Name: "owner", Usage: "only this `OWNER`'s"},
 			&cli.StringFlag{Name: "job", Usage: "only the `JOB`'s"},
-			limitFlag(),
-			&cli.StringFlag{Name: "after", Usage: "start after the entry with this `ID`"},
-		},
+		),
 		Action: runEntries,
 	}
-}
-
-func limitFlag() cli.Flag {
-	return &cli.StringFlag{Name: "limit", Value: "100", Usage: "at most `N`, up to 1000"}
 }
 
 func runEntries(c *cli.Context) error {
@@ -40,16 +34,13 @@ func runEntries(c *cli.Context) error {
 	if err := checks(givenID(c, "owner"), givenID(c, "job"), givenID(c, "after"), err); err != nil {
 		return err
 	}
-	list, err := with(c, func(ctx context.Context, l *ledger.Ledger) ([]ledger.Entry, error) {
-		return l.Entries(ctx, f)
-	})
-	if err != nil {
-		return err
-	}
-	if len(list) == f.Limit {
-		note(c, "there may be more: --after %s", list[len(list)-1].ID)
-	}
-	return show(c, items(list), func(w io.Writer) { printEntries(w, list, f.Owner != "") })
+	return listing[ledger.Entry]{
+		read: func(ctx context.Context, l *ledger.Ledger) ([]ledger.Entry, error) {
+			return l.Entries(ctx, f)
+		},
+		most: f.Limit, after: func(e *ledger.Entry) string { return e.ID },
+		text: func(w io.Writer, list []ledger.Entry) { printEntries(w, list, f.Owner != "") },
+	}.show(c)
 }
 
 // note tells a person something on stderr, where it is in no program's way.

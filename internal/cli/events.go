@@ -13,16 +13,12 @@ import (
 )
 
 func eventsCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "events",
-		UsageText: "jobledger events list --job j1",
-		Usage:     "look at what other systems are told, and send it again",
-		Subcommands: []*cli.Command{
-			eventsListCommand(),
-			eventsDeliveriesCommand(),
-			eventsReplayCommand(),
-		},
-	}
+	return family("events", "jobledger events list --job j1",
+		"look at what other systems are told, and send it again",
+		eventsListCommand(),
+		eventsDeliveriesCommand(),
+		eventsReplayCommand(),
+	)
 }
 
 func eventsListCommand() *cli.Command {
@@ -32,12 +28,10 @@ func eventsListCommand() *cli.Command {
 		Usage:     "list events in the order of their times",
 		Description: "The pages are for reading what is there, not for following what comes: an event can be " +
 			"committed after a later one. An endpoint misses none.",
-		Flags: []cli.Flag{
+		Flags: pageFlags("event with this `ID`",
 			&cli.StringFlag{Name: "job", Usage: "only the `JOB`'s"},
 			&cli.StringFlag{Name: "type", Usage: "only of this `TYPE`, such as job.failed"},
-			limitFlag(),
-			&cli.StringFlag{Name: "after", Usage: "start after the event with this `ID`"},
-		},
+		),
 		Action: runEventsList,
 	}
 }
@@ -52,23 +46,20 @@ func runEventsList(c *cli.Context) error {
 	if err := checks(givenID(c, "job"), err); err != nil {
 		return err
 	}
-	list, err := with(c, func(ctx context.Context, l *ledger.Ledger) ([]ledger.Event, error) {
-		return l.Events(ctx, f)
-	})
-	if err != nil {
-		return err
-	}
-	if len(list) == f.Limit {
-		note(c, "there may be more: --after %s", list[len(list)-1].ID)
-	}
-	return show(c, items(list), func(w io.Writer) {
-		t := newTable("time", "event", "type", "owner")
-		for i := range list {
-			e := &list[i]
-			t.AppendRow([]any{clock(&e.CreatedAt, ""), e.ID, e.Type, e.Owner})
-		}
-		printTable(w, t)
-	})
+	return listing[ledger.Event]{
+		read: func(ctx context.Context, l *ledger.Ledger) ([]ledger.Event, error) {
+			return l.Events(ctx, f)
+		},
+		most: f.Limit, after: func(e *ledger.Event) string { return e.ID },
+		text: func(w io.Writer, list []ledger.Event) {
+			t := newTable("time", "event", "type", "owner")
+			for i := range list {
+				e := &list[i]
+				t.AppendRow([]any{clock(&e.CreatedAt, ""), e.ID, e.Type, e.Owner})
+			}
+			printTable(w, t)
+		},
+	}.show(c)
 }
 
 func eventsDeliveriesCommand() *cli.Command {
@@ -78,13 +69,11 @@ func eventsDeliveriesCommand() *cli.Command {
 		Usage:     "list the ways of events to endpoints",
 		Description: "A delivery is pending until the endpoint answers with a 2xx status. After its last try it " +
 			"is dead, and only a replay sends it again.",
-		Flags: []cli.Flag{
+		Flags: pageFlags("delivery with this `KEY`",
 			&cli.StringFlag{Name: "event", Usage: "only of the event with this `ID`"},
 			&cli.StringFlag{Name: "endpoint", Usage: "only to this `URL`"},
 			&cli.StringFlag{Name: "status", Usage: "only with this `STATUS`: pending, delivered or dead"},
-			limitFlag(),
-			&cli.StringFlag{Name: "after", Usage: "start after the delivery with this `KEY`"},
-		},
+		),
 		Action: runEventsDeliveries,
 	}
 }
@@ -97,19 +86,16 @@ func runEventsDeliveries(c *cli.Context) error {
 	if f.Limit, err = limit(c); err != nil {
 		return err
 	}
-	list, err := with(c, func(ctx context.Context, l *ledger.Ledger) (list []ledger.Delivery, err error) {
-		if f.Endpoint, err = endpointID(ctx, l, c.String("endpoint")); err != nil {
-			return nil, err
-		}
-		return l.Deliveries(ctx, f)
-	})
-	if err != nil {
-		return err
-	}
-	if len(list) == f.Limit {
-		note(c, "there may be more: --after %s", list[len(list)-1].Key())
-	}
-	return show(c, items(list), func(w io.Writer) { printDeliveries(w, list) })
+	return listing[ledger.Delivery]{
+		read: func(ctx context.Context, l *ledger.Ledger) (list []ledger.Delivery, err error) {
+			if f.Endpoint, err = endpointID(ctx, l, c.String("endpoint")); err != nil {
+				return nil, err
+			}
+			return l.Deliveries(ctx, f)
+		},
+		most: f.Limit, after: (*ledger.Delivery).Key,
+		text: printDeliveries,
+	}.show(c)
 }
 
 func printDeliveries(w io.Writer, list []ledger.Delivery) {

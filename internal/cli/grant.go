@@ -46,13 +46,9 @@ func runGrant(c *cli.Context) error {
 		err[1], err[2], err[3]); err != nil {
 		return err
 	}
-	r, e := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.GrantResult, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.GrantResult, error) {
 		return l.Grant(ctx, p)
-	})
-	if e != nil {
-		return e
-	}
-	return show(c, r, func(w io.Writer) {
+	}, func(w io.Writer, r *ledger.GrantResult) {
 		fmt.Fprintf(w, "%sgranted %d to %s: %s\n", again(r.Replayed), p.Amount, p.Owner, standing(&r.Balance))
 	})
 }
@@ -95,13 +91,9 @@ func runRevoke(c *cli.Context) error {
 		givenID(c, "lot")); err != nil {
 		return err
 	}
-	r, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.RevokeResult, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.RevokeResult, error) {
 		return l.Revoke(ctx, p)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, r, func(w io.Writer) {
+	}, func(w io.Writer, r *ledger.RevokeResult) {
 		fmt.Fprintf(w, "%srevoked %d from %s: %s\n", again(r.Replayed), p.Amount, p.Owner, standing(&r.Balance))
 	})
 }

@@ -13,23 +13,19 @@ import (
 )
 
 func jobCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "job",
-		UsageText: "jobledger job create j1 --owner alice --cost 7",
-		Usage:     "create, submit, look at and cancel jobs",
-		Subcommands: []*cli.Command{
-			jobCreateCommand(),
-			jobSubmitCommand(),
-			jobAcceptedCommand(),
-			jobRejectedCommand(),
-			jobUncertainCommand(),
-			jobShowCommand(),
-			jobListCommand(),
-			jobExplainCommand(),
-			jobCancelCommand(),
-			jobSettleCommand(),
-		},
-	}
+	return family("job", "jobledger job create j1 --owner alice --cost 7",
+		"create, submit, look at and cancel jobs",
+		jobCreateCommand(),
+		jobSubmitCommand(),
+		jobAcceptedCommand(),
+		jobRejectedCommand(),
+		jobUncertainCommand(),
+		jobShowCommand(),
+		jobListCommand(),
+		jobExplainCommand(),
+		jobCancelCommand(),
+		jobSettleCommand(),
+	)
 }
 
 func jobCreateCommand() *cli.Command {
@@ -66,13 +62,9 @@ func runJobCreate(c *cli.Context) error {
 		oneOf("mode", p.Mode, ledger.ModeHold, ledger.ModeCharge), errs[1]); err != nil {
 		return err
 	}
-	r, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.JobResult, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.JobResult, error) {
 		return l.CreateJob(ctx, p)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, r, func(w io.Writer) {
+	}, func(w io.Writer, r *ledger.JobResult) {
 		did := "held"
 		if r.Job.Mode == ledger.ModeCharge {
 			did = "charged"
@@ -158,12 +150,10 @@ func jobListCommand() *cli.Command {
 		Name:      "list",
 		UsageText: "jobledger job list --owner alice --status pending",
 		Usage:     "list jobs in the order of their ids",
-		Flags: []cli.Flag{
+		Flags: pageFlags("job with this `ID`",
 			&cli.StringFlag{Name: "owner", Usage: "only this `OWNER`'s"},
 			&cli.StringFlag{Name: "status", Usage: "only in this `STATUS`, such as pending or failed"},
-			limitFlag(),
-			&cli.StringFlag{Name: "after", Usage: "start after the job with this `ID`"},
-		},
+		),
 		Action: runJobList,
 	}
 }
@@ -187,16 +177,13 @@ func runJobList(c *cli.Context) error {
 	if err := checks(givenID(c, "owner"), givenStatus(c), givenID(c, "after"), err); err != nil {
 		return err
 	}
-	list, err := with(c, func(ctx context.Context, l *ledger.Ledger) ([]ledger.Job, error) {
-		return l.Jobs(ctx, f)
-	})
-	if err != nil {
-		return err
-	}
-	if len(list) == f.Limit {
-		note(c, "there may be more: --after %s", list[len(list)-1].ID)
-	}
-	return show(c, items(list), func(w io.Writer) { printJobs(w, list) })
+	return listing[ledger.Job]{
+		read: func(ctx context.Context, l *ledger.Ledger) ([]ledger.Job, error) {
+			return l.Jobs(ctx, f)
+		},
+		most: f.Limit, after: func(j *ledger.Job) string { return j.ID },
+		text: printJobs,
+	}.show(c)
 }
 
 func givenStatus(c *cli.Context) error {
@@ -243,13 +230,9 @@ func runJobCancel(c *cli.Context) error {
 	if err := ledger.CheckID("id", id); err != nil {
 		return err
 	}
-	s, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Settlement, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Settlement, error) {
 		return l.Cancel(ctx, id, c.String("reason"))
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, s, func(w io.Writer) { printSettlement(w, &s) })
+	}, func(w io.Writer, s *ledger.Settlement) { printSettlement(w, s) })
 }
 
 func jobExplainCommand() *cli.Command {

@@ -27,11 +27,7 @@ func runJobSettle(c *cli.Context) error {
 	if err := ledger.CheckID("id", id); err != nil {
 		return err
 	}
-	s, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Settlement, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Settlement, error) {
 		return l.SettleLegacy(ctx, id)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, s, func(w io.Writer) { printSettlement(w, &s) })
+	}, func(w io.Writer, s *ledger.Settlement) { printSettlement(w, s) })
 }

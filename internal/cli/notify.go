@@ -37,13 +37,9 @@ func runNotify(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Settlement, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Settlement, error) {
 		return l.Settle(ctx, r)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, s, func(w io.Writer) { printSettlement(w, &s) })
+	}, func(w io.Writer, s *ledger.Settlement) { printSettlement(w, s) })
 }
 
 // report reads a report from the arguments.

@@ -15,16 +15,12 @@ import (
 )
 
 func reconcileCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "reconcile",
-		UsageText: "jobledger reconcile list",
-		Usage:     "find out what became of submissions without a known outcome",
-		Subcommands: []*cli.Command{
-			reconcileListCommand(),
-			reconcileAcceptCommand(),
-			reconcileRejectCommand(),
-		},
-	}
+	return family("reconcile", "jobledger reconcile list",
+		"find out what became of submissions without a known outcome",
+		reconcileListCommand(),
+		reconcileAcceptCommand(),
+		reconcileRejectCommand(),
+	)
 }
 
 func reconcileListCommand() *cli.Command {
@@ -34,10 +30,7 @@ func reconcileListCommand() *cli.Command {
 		Usage:     "list the jobs that wait for somebody to ask their provider",
 		Description: "Those that may be at a provider without a known answer, and those that were submitted " +
 			"and are past their deadline. Each is decided on its own, with reconcile accept or reconcile reject.",
-		Flags: []cli.Flag{
-			limitFlag(),
-			&cli.StringFlag{Name: "after", Usage: "start after the job with this `ID`"},
-		},
+		Flags:  pageFlags("job with this `ID`"),
 		Action: runReconcileList,
 	}
 }
@@ -47,19 +40,14 @@ func runReconcileList(c *cli.Context) error {
 	if err := checks(err, givenID(c, "after")); err != nil {
 		return err
 	}
-	list, err := with(c, func(ctx context.Context, l *ledger.Ledger) ([]ledger.Unresolved, error) {
-		return l.UnresolvedJobs(ctx, c.String("after"), most)
-	})
-	if err != nil {
-		return err
-	}
-	switch len(list) {
-	case 0:
-		note(c, "no job waits for reconciliation")
-	case most:
-		note(c, "there may be more: --after %s", list[len(list)-1].Job)
-	}
-	return show(c, items(list), func(w io.Writer) { printUnresolved(w, list) })
+	return listing[ledger.Unresolved]{
+		read: func(ctx context.Context, l *ledger.Ledger) ([]ledger.Unresolved, error) {
+			return l.UnresolvedJobs(ctx, c.String("after"), most)
+		},
+		most: most, after: func(u *ledger.Unresolved) string { return u.Job },
+		none: "no job waits for reconciliation",
+		text: printUnresolved,
+	}.show(c)
 }
 
 // printUnresolved writes a line per job. What the provider said, or did not, takes the room that the
@@ -169,14 +157,10 @@ func runReconcile(
 		ledger.CheckEvidence("evidence", r.Evidence), err); err != nil {
 		return err
 	}
-	result, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.AnswerResult, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.AnswerResult, error) {
 		return record(l, ctx, r)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, result, func(w io.Writer) {
-		printAnswer(w, result.Job.Attempt, string(result.Job.Submission), &result)
+	}, func(w io.Writer, result *ledger.AnswerResult) {
+		printAnswer(w, result.Job.Attempt, string(result.Job.Submission), result)
 	})
 }
 

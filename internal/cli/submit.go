@@ -33,13 +33,9 @@ func runJobSubmit(c *cli.Context) error {
 	if err := checks(ledger.CheckID("id", id), ledger.CheckID("provider", provider)); err != nil {
 		return err
 	}
-	r, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.SubmitResult, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.SubmitResult, error) {
 		return l.Submit(ctx, id, provider)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, r, func(w io.Writer) {
+	}, func(w io.Writer, r *ledger.SubmitResult) {
 		fmt.Fprintf(w, "marked attempt %d of job %s at %s, %s: now call %s once, "+
 			"then record its answer with job accepted, job rejected or job uncertain\n",
 			r.Attempt, r.Job.ID, provider, stay(&r.Job), provider)
@@ -153,13 +149,9 @@ func runAnswer(
 	if err := checks(ledger.CheckID("id", id), err, wrong); err != nil {
 		return err
 	}
-	r, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.AnswerResult, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.AnswerResult, error) {
 		return record(ctx, l, id, attempt)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, r, func(w io.Writer) { printAnswer(w, attempt, c.Command.Name, &r) })
+	}, func(w io.Writer, r *ledger.AnswerResult) { printAnswer(w, attempt, c.Command.Name, r) })
 }
 
 // printAnswer says what is known of an attempt now, where the credits are, and what comes next.

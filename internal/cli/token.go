@@ -11,16 +11,12 @@ import (
 )
 
 func tokenCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "token",
-		UsageText: "jobledger token create --name app --scope write",
-		Usage:     "say who may use the server",
-		Subcommands: []*cli.Command{
-			tokenCreateCommand(),
-			tokenListCommand(),
-			tokenRevokeCommand(),
-		},
-	}
+	return family("token", "jobledger token create --name app --scope write",
+		"say who may use the server",
+		tokenCreateCommand(),
+		tokenListCommand(),
+		tokenRevokeCommand(),
+	)
 }
 
 func tokenCreateCommand() *cli.Command {
@@ -67,23 +63,20 @@ func tokenListCommand() *cli.Command {
 }
 
 func runTokenList(c *cli.Context) error {
-	list, err := with(c, func(ctx context.Context, l *ledger.Ledger) ([]ledger.Token, error) {
-		return l.Tokens(ctx)
-	})
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 {
-		note(c, "there is no token yet: token create makes one")
-	}
-	return show(c, items(list), func(w io.Writer) {
-		t := newTable("name", "scope", "created", "revoked")
-		for i := range list {
-			k := &list[i]
-			t.AppendRow([]any{printable(k.Name), k.Scope, clock(&k.CreatedAt, ""), clock(k.RevokedAt, "")})
-		}
-		printTable(w, t)
-	})
+	return listing[ledger.Token]{
+		read: func(ctx context.Context, l *ledger.Ledger) ([]ledger.Token, error) {
+			return l.Tokens(ctx)
+		},
+		none: "there is no token yet: token create makes one",
+		text: func(w io.Writer, list []ledger.Token) {
+			t := newTable("name", "scope", "created", "revoked")
+			for i := range list {
+				k := &list[i]
+				t.AppendRow([]any{printable(k.Name), k.Scope, clock(&k.CreatedAt, ""), clock(k.RevokedAt, "")})
+			}
+			printTable(w, t)
+		},
+	}.show(c)
 }
 
 func tokenRevokeCommand() *cli.Command {
@@ -102,13 +95,9 @@ func runTokenRevoke(c *cli.Context) error {
 	if err := ledger.CheckID("name", name); err != nil {
 		return err
 	}
-	t, err := with(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Token, error) {
+	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.Token, error) {
 		return l.RevokeToken(ctx, name)
-	})
-	if err != nil {
-		return err
-	}
-	return show(c, t, func(w io.Writer) {
+	}, func(w io.Writer, t *ledger.Token) {
 		fmt.Fprintf(w, "token %s is revoked since %s\n", printable(t.Name), clock(t.RevokedAt, ""))
 	})
 }

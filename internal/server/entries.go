@@ -44,13 +44,9 @@ func (s *Server) ownerEntries(ctx context.Context, in *ownerEntriesInput) (list[
 }
 
 func (s *Server) entries(ctx context.Context, in *entriesInput) (list[ledger.Entry], error) {
-	most, err := in.Limit.limit()
-	if err := first(givenID("owner", in.Owner), givenID("job", in.Job), givenID("after", in.After),
-		err); err != nil {
-		return list[ledger.Entry]{}, err
-	}
-	all, err := s.ledger.Entries(ctx, ledger.EntryFilter{
-		Owner: in.Owner, Job: in.Job, After: in.After, Limit: most,
-	})
-	return page(all, most, func(e *ledger.Entry) string { return e.ID }), err
+	return paged(in.Limit, func(e *ledger.Entry) string { return e.ID }, func(most int) ([]ledger.Entry, error) {
+		return s.ledger.Entries(ctx, ledger.EntryFilter{
+			Owner: in.Owner, Job: in.Job, After: in.After, Limit: most,
+		})
+	}, givenID("owner", in.Owner), givenID("job", in.Job), givenID("after", in.After))
 }

@@ -54,14 +54,11 @@ func (s *Server) addEvents() {
 }
 
 func (s *Server) events(ctx context.Context, in *eventsInput) (list[ledger.Event], error) {
-	most, err := in.Limit.limit()
-	if err != nil {
-		return list[ledger.Event]{}, err
-	}
-	all, err := s.ledger.Events(ctx, ledger.EventFilter{
-		Job: in.Job, Type: in.Type, After: in.After, Limit: most,
+	return paged(in.Limit, func(e *ledger.Event) string { return e.ID }, func(most int) ([]ledger.Event, error) {
+		return s.ledger.Events(ctx, ledger.EventFilter{
+			Job: in.Job, Type: in.Type, After: in.After, Limit: most,
+		})
 	})
-	return page(all, most, func(e *ledger.Event) string { return e.ID }), err
 }
 
 func (s *Server) replay(ctx context.Context, in *replayInput) (list[ledger.Delivery], error) {
@@ -74,13 +71,10 @@ func (s *Server) replay(ctx context.Context, in *replayInput) (list[ledger.Deliv
 }
 
 func (s *Server) deliveries(ctx context.Context, in *deliveriesInput) (list[ledger.Delivery], error) {
-	most, err := in.Limit.limit()
-	if err != nil {
-		return list[ledger.Delivery]{}, err
-	}
-	all, err := s.ledger.Deliveries(ctx, ledger.DeliveryFilter{
-		Event: in.Event, Endpoint: in.Endpoint, Status: ledger.DeliveryStatus(in.Status), After: in.After,
-		Limit: most,
+	return paged(in.Limit, (*ledger.Delivery).Key, func(most int) ([]ledger.Delivery, error) {
+		return s.ledger.Deliveries(ctx, ledger.DeliveryFilter{
+			Event: in.Event, Endpoint: in.Endpoint, Status: ledger.DeliveryStatus(in.Status), After: in.After,
+			Limit: most,
+		})
 	})
-	return page(all, most, (*ledger.Delivery).Key), err
 }

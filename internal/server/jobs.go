@@ -94,14 +94,11 @@ func (s *Server) createJob(ctx context.Context, in *bodyInput) (ledger.JobResult
 }
 
 func (s *Server) jobs(ctx context.Context, in *jobsInput) (list[ledger.Job], error) {
-	most, err := in.Limit.limit()
-	if err := first(givenID("owner", in.Owner), givenID("after", in.After), err); err != nil {
-		return list[ledger.Job]{}, err
-	}
-	all, err := s.ledger.Jobs(ctx, ledger.JobFilter{
-		Owner: in.Owner, Status: ledger.Status(in.Status), After: in.After, Limit: most,
-	})
-	return page(all, most, func(j *ledger.Job) string { return j.ID }), err
+	return paged(in.Limit, func(j *ledger.Job) string { return j.ID }, func(most int) ([]ledger.Job, error) {
+		return s.ledger.Jobs(ctx, ledger.JobFilter{
+			Owner: in.Owner, Status: ledger.Status(in.Status), After: in.After, Limit: most,
+		})
+	}, givenID("owner", in.Owner), givenID("after", in.After))
 }
 
 func (s *Server) job(ctx context.Context, in *jobInput) (jobAnswer, error) {

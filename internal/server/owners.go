@@ -31,12 +31,10 @@ func (s *Server) addOwners() {
 }
 
 func (s *Server) owners(ctx context.Context, in *ownersInput) (list[ledger.Balance], error) {
-	most, err := in.Limit.limit()
-	if err := first(err, givenID("after", in.After)); err != nil {
-		return list[ledger.Balance]{}, err
-	}
-	all, err := s.ledger.Balances(ctx, in.After, most)
-	return page(all, most, func(b *ledger.Balance) string { return b.Owner }), err
+	return paged(in.Limit, func(b *ledger.Balance) string { return b.Owner },
+		func(most int) ([]ledger.Balance, error) {
+			return s.ledger.Balances(ctx, in.After, most)
+		}, givenID("after", in.After))
 }
 
 func (s *Server) balance(ctx context.Context, in *balanceInput) (ledger.Balance, error) {

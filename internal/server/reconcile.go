@@ -49,12 +49,10 @@ func (s *Server) addReconcile() {
 }
 
 func (s *Server) unresolved(ctx context.Context, in *unresolvedInput) (list[ledger.Unresolved], error) {
-	most, err := in.Limit.limit()
-	if err := first(err, givenID("after", in.After)); err != nil {
-		return list[ledger.Unresolved]{}, err
-	}
-	all, err := s.ledger.UnresolvedJobs(ctx, in.After, most)
-	return page(all, most, func(u *ledger.Unresolved) string { return u.Job }), err
+	return paged(in.Limit, func(u *ledger.Unresolved) string { return u.Job },
+		func(most int) ([]ledger.Unresolved, error) {
+			return s.ledger.UnresolvedJobs(ctx, in.After, most)
+		}, givenID("after", in.After))
 }
 
 func (s *Server) reconcileAccept(ctx context.Context, in *verbInput) (ledger.AnswerResult, error) {

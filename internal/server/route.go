@@ -63,13 +63,21 @@ type list[T any] struct {
 	Next  string `json:"next,omitempty" doc:"for the parameter after of the next page; absent on the last"`
 }
 
-// page makes a list of at most most items. A full page may be followed by an empty one.
-func page[T any](items []T, most int, id func(*T) string) list[T] {
-	l := list[T]{Items: items}
-	if len(items) == most {
-		l.Next = id(&items[most-1])
+// paged answers a page of a list: what read finds, which is at most as many as limit says. wrong are the
+// checks of what else the request names. A full page may be followed by an empty one.
+func paged[T any](
+	limit number, id func(*T) string, read func(most int) ([]T, error), wrong ...error,
+) (list[T], error) {
+	most, err := limit.limit()
+	if err := first(append(wrong, err)...); err != nil {
+		return list[T]{}, err
 	}
-	return l
+	found, err := read(most)
+	l := list[T]{Items: found}
+	if err == nil && len(found) == most {
+		l.Next = id(&found[most-1])
+	}
+	return l, err
 }
 
 // add adds an operation to the API. handle gives the result, or an error; I has the parameters, and the
