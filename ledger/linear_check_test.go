@@ -147,7 +147,9 @@ func linearCases() map[string]linearCase {
 		second  = linearCall{kind: "create", number: 1, amount: 100}
 		fails   = linearCall{kind: "settle", outcome: ledger.Failed}
 		wins    = linearCall{kind: "settle", outcome: ledger.Completed, amount: 100}
+		later   = linearCall{kind: "grant", number: 3, amount: 100, lapsing: true}
 		sweep   = linearCall{kind: "time out"}
+		expire  = linearCall{kind: "expire"}
 		balance = linearCall{kind: "balance"}
 		job     = linearCall{kind: "job"}
 	)
@@ -190,6 +192,9 @@ func linearCases() map[string]linearCase {
 			{5, 6, sweep, "swept"}, {7, 8, job, "pending 0"}}},
 		"lapsing credits while they last": {porcupine.Ok, []linearStep{
 			{1, 2, lapsing, "false 100 0 0 0"}, {3, 4, first, held}}},
+		"one lot swept, and one that was made meanwhile": {porcupine.Ok, []linearStep{granted,
+			{3, 4, lapsing, "false 200 0 0 0"}, {98, 103, later, "false 300 0 0 0"}, {101, 102, expire, "swept"},
+			{99, 104, first, "false pending 100 100 0 100"}}},
 		"lapsing credits too late": {porcupine.Illegal, []linearStep{
 			{1, 2, lapsing, "false 100 0 0 0"}, {103, 104, first, held}}},
 		"lapsing credits at the last moment": {porcupine.Ok, []linearStep{

@@ -10,16 +10,21 @@ import (
 	"jobledger/ledger"
 )
 
-// How many jobs and grants an owner can have in a history.
+// How many jobs and grants an owner can have in a history, and how many of the pools lapse. Each grant that
+// lapses has a pool of its own: a sweep that looks while the second is made expires the first alone.
 const (
 	linearJobs   = 8
 	linearGrants = 4
+	linearLapses = 2
 )
 
-// linearState is one owner as callers see it, without lots, journal or tables: two pools of credits, of
-// which the first lapses when the clock moves and is spent first, and jobs.
+// linearPools are credits that can be told from others: those of each grant that lapses, and the rest.
+type linearPools [linearLapses + 1]linearPool
+
+// linearState is one owner as callers see it, without lots, journal or tables: pools of credits, of which all
+// but the last lapse when the clock moves and are spent first, and jobs.
 type linearState struct {
-	pools   [2]linearPool
+	pools   linearPools
 	granted [linearGrants]bool
 	jobs    [linearJobs]linearJob
 }
@@ -29,19 +34,32 @@ type linearPool struct{ available, held, used, expired int64 }
 // linearJob holds its cost until it ends. Its zero value is a job that nobody has made.
 type linearJob struct {
 	status  ledger.Status
-	paid    [2]int64 // by each pool
+	paid    [linearLapses + 1]int64 // by each pool
 	settled int64
 }
 
-func (j *linearJob) cost() int64 { return j.paid[0] + j.paid[1] }
+func (j *linearJob) cost() (sum int64) {
+	for _, amount := range j.paid {
+		sum += amount
+	}
+	return sum
+}
 
-// linearCall is what a caller asks for. The number is that of a job, or of a grant's key.
+// linearPoolOf gives the pool of a grant: the odd ones lapse, in the order in which they are spent.
+func linearPoolOf(c linearCall) int {
+	if c.lapsing {
+		return c.number / 2
+	}
+	return linearLapses
+}
+
+// linearCall is what a caller asks for. The number is that of a job, of a grant's key, or of a pool.
 type linearCall struct {
 	kind    string
 	owner   string
 	number  int
 	amount  int64
-	lapsing bool // grant: into the first pool
+	lapsing bool // grant: into a pool of its own
 	outcome ledger.Outcome
 }
 
@@ -96,7 +114,7 @@ func (s *linearState) apply(c linearCall, late bool) string {
 		}
 		return "swept"
 	case "expire":
-		s.expire(late)
+		s.expire(c.number, late)
 		return "swept"
 	case "balance":
 		return s.shows(late)
@@ -115,11 +133,7 @@ func (s *linearState) grant(c linearCall, late bool) string {
 	}
 	if !replayed {
 		s.granted[c.number] = true
-		pool := &s.pools[1]
-		if c.lapsing {
-			pool = &s.pools[0]
-		}
-		pool.available += c.amount
+		s.pools[linearPoolOf(c)].available += c.amount
 	}
 	return fmt.Sprint(replayed, " ", s.shows(late))
 }
@@ -129,20 +143,21 @@ func (s *linearState) create(c linearCall, late bool) string {
 	if j.status != "" {
 		return fmt.Sprint(true, " ", j.status, " ", s.shows(late))
 	}
-	first := s.pools[0].available
-	if late {
-		first = 0
+	free := int64(0)
+	for i, p := range s.pools {
+		if i == linearLapses || !late {
+			free += p.available
+		}
 	}
-	if free := first + s.pools[1].available; free < c.amount {
+	if free < c.amount {
 		return fmt.Sprint(ledger.InsufficientCredits, " ", free)
 	}
-	s.expire(late)
+	s.expireAll(late)
 	*j = linearJob{status: ledger.Pending}
-	j.paid[0] = min(first, c.amount)
-	j.paid[1] = c.amount - j.paid[0]
 	for i := range s.pools {
-		s.pools[i].available -= j.paid[i]
-		s.pools[i].held += j.paid[i]
+		p := &s.pools[i]
+		j.paid[i] = min(p.available, c.amount-j.cost())
+		p.available, p.held = p.available-j.paid[i], p.held+j.paid[i]
 	}
 	return fmt.Sprint(false, " ", j.status, " ", s.shows(late))
 }
@@ -164,29 +179,37 @@ func (s *linearState) settle(c linearCall, late bool) string {
 }
 
 // end consumes what the job cost and returns the rest. What comes back too late expires, and with it
-// what has lapsed already.
+// what has lapsed already there.
 func (s *linearState) end(j *linearJob, outcome ledger.Outcome, cost int64, late bool) {
-	consumed := [2]int64{min(cost, j.paid[0]), max(0, cost-j.paid[0])}
-	for i := range s.pools {
-		s.pools[i].held -= j.paid[i]
-		s.pools[i].used += consumed[i]
-		s.pools[i].available += j.paid[i] - consumed[i]
-	}
 	j.status, j.settled = ledger.Status(outcome), cost
-	if j.paid[0] > consumed[0] {
-		s.expire(late)
+	for i := range s.pools {
+		p, consumed := &s.pools[i], min(cost, j.paid[i])
+		cost -= consumed
+		p.held -= j.paid[i]
+		p.used += consumed
+		p.available += j.paid[i] - consumed
+		if j.paid[i] > consumed {
+			s.expire(i, late)
+		}
 	}
 }
 
-func (s *linearState) expire(late bool) {
-	if first := &s.pools[0]; late {
-		first.expired, first.available = first.expired+first.available, 0
+// expire expires what is in a pool, if it is one that lapses.
+func (s *linearState) expire(pool int, late bool) {
+	if p := &s.pools[pool]; late && pool < linearLapses {
+		p.expired, p.available = p.expired+p.available, 0
+	}
+}
+
+func (s *linearState) expireAll(late bool) {
+	for i := range s.pools {
+		s.expire(i, late)
 	}
 }
 
 // shows is the balance: what has lapsed counts as expired, booked or not.
 func (s linearState) shows(late bool) string {
-	s.expire(late)
+	s.expireAll(late)
 	var b ledger.Balance
 	for _, p := range s.pools {
 		b.Available += p.available
@@ -209,7 +232,9 @@ func (c linearCall) parts(owners []string) (parts []linearCall) {
 				parts = append(parts, linearCall{kind: "time out", owner: owner, number: number})
 			}
 		}
-		parts = append(parts, linearCall{kind: "expire", owner: owner})
+		for pool := range linearLapses {
+			parts = append(parts, linearCall{kind: "expire", owner: owner, number: pool})
+		}
 	}
 	return parts
 }
