@@ -72,7 +72,8 @@ func conflictEvent(j *Job, r *Report, n int64) *Event {
 	})
 }
 
-// Contradiction reads what an event of type job.conflict says. Error: INCONSISTENT if that is no such payload.
+// Contradiction reads what an event of type job.conflict says. Error: INCONSISTENT if it says something
+// else.
 func (e *Event) Contradiction() (Contradiction, error) {
 	var p conflictPayload
 	if err := json.Unmarshal([]byte(e.Payload), &p); err != nil {

@@ -137,8 +137,8 @@ func TestOpenServer(t *testing.T) {
 	s.must("POST", "/v1/grants", grant, "Origin", s.url)
 	s.refused(403, ledger.Forbidden, "another site", "GET", "/v1/audit", "", "Sec-Fetch-Site", "cross-site",
 		"Sec-Fetch-Mode", "no-cors")
-	for _, mode := range []string{"cross-site navigate", "same-origin cors", "none navigate"} { // a link is followed
-		site, how, _ := strings.Cut(mode, " ")
+	for _, request := range []string{"cross-site navigate", "same-origin cors", "none navigate"} { // links work
+		site, how, _ := strings.Cut(request, " ")
 		s.must("GET", "/v1/audit", "", "Sec-Fetch-Site", site, "Sec-Fetch-Mode", how)
 	}
 }
