@@ -58,8 +58,8 @@ func TestB100ReadRefuses(t *testing.T) {
 	p := one(t, full)
 	for _, c := range [][2]string{
 		{`{"data":{"id":"u","state":"void","state":"done"}}`, `body: "/data/state": the member is there twice`},
-		{`{"data":{"id":"u","state":"void","State":"done"}}`, `body: "/data/state": the document has the member as`},
-		{`{"data":{"id":"u","ſtate":"void","state":"done"}}`, `body: "/data/state": the document has the member as`},
+		{`{"data":{"id":"u","state":"void","State":"done"}}`, `body: "/data/state": the document has the member`},
+		{`{"data":{"id":"u","ſtate":"void","state":"done"}}`, `body: "/data/state": the document has the member`},
 		{`{"data":{"id":"u","ID":"v","state":"done"}}`, `body: "/data/id": the document has the member as`},
 		{`{"data":{"id":"u","state":"done"},"Data":{}}`, `body: "/data": the document has the member as`},
 		{`{"data":{"id":"u","state":"done"}}{}`, `body: there is more after the end`},
