@@ -63,7 +63,9 @@ func jobsInCrowd(t *testing.T) int {
 
 // fastest gives the least time that each of two ways takes, of several tries in turns. What a busy machine
 // adds is no part of it: as long as the second takes longer than it may, both are tried again, up to ten times.
-func fastest(tries int, one, other func() time.Duration, most func(time.Duration) time.Duration) (a, b time.Duration) {
+func fastest(
+	tries int, one, other func() time.Duration, most func(time.Duration) time.Duration,
+) (a, b time.Duration) {
 	a, b = time.Hour, time.Hour
 	for try := 0; try < tries || b > most(a) && try < 10*tries; try++ {
 		a, b = min(a, one()), min(b, other())
