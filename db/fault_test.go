@@ -113,9 +113,9 @@ func TestFailedCommitIsUnknownToAll(t *testing.T) {
 	}
 }
 
-// An operation that was refused for what its neighbour wrote, in a batch whose COMMIT then failed, was refused
-// for nothing that anybody will ever see: it runs again. One that was refused before anybody wrote is not asked
-// again.
+// An operation that was refused for what its neighbour wrote, in a batch whose COMMIT then failed, was
+// refused for nothing that anybody will ever see: it runs again. One that was refused before anybody wrote
+// is not asked again.
 func TestRefusedForNothing(t *testing.T) {
 	sharing(t, func(t *testing.T, dsn string) {
 		var w watch

@@ -141,7 +141,7 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 // open goes to a page.
 func (b *browser) open(path string) {
 	b.Helper()
-	eval[chromedp.Void](b, "window.before = true") // of an answer that is an error, nothing says that it is there
+	eval[chromedp.Void](b, "window.before = true") // nothing else says that an answer is there if it is an error
 	b.do(chromedp.Navigate(b.sites[len(b.sites)-1] + path))
 	b.until("!window.before && document.readyState === 'complete'")
 }

@@ -40,7 +40,7 @@ func TestPages(t *testing.T) {
 			"Still open: 13 credits are held", "reconcile it", "attempt 1: uncertain",
 		},
 		"/reconcile":                     {"img-0006 uncertain", "img-0007 submitting", "acme"},
-		"/conflicts":                     {"img-0001 of bob", "ended failed ; later the poll said completed (seen at the provider)"},
+		"/conflicts":                     {"img-0001 of bob", "ended failed ; later the poll said completed (seen"},
 		"/deliveries":                    {"https://hooks.example/jobs", "dead", "pending"},
 		"/deliveries?status=dead":        {"dead", "500"},
 		"/audit":                         {"checks hold", "holds hash-chain"},

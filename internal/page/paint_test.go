@@ -62,7 +62,8 @@ func jobsInCrowd(t *testing.T) int {
 }
 
 // fastest gives the least time that each of two ways takes, of several tries in turns. What a busy machine
-// adds is no part of it: as long as the second takes longer than it may, both are tried again, up to ten times.
+// adds is no part of it: as long as the second takes longer than it may, both are tried again, up to ten
+// times as often.
 func fastest(
 	tries int, one, other func() time.Duration, most func(time.Duration) time.Duration,
 ) (a, b time.Duration) {
