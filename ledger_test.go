@@ -181,12 +181,6 @@ func prepare(t *testing.T, dsn string) {
 	must(t, dsn, "job", "create", "j1", "--owner", "alice", "--cost", "7")
 }
 
-// badIDs tells what is wrong with each.
-var badIDs = map[string]string{
-	"": "empty", strings.Repeat("x", 256): "256 bytes", "a\nb": "control character", "a\xff": "UTF-8",
-	" a": "space", "a\u00a0": "space",
-}
-
 // badCommands are refused by a ledger in which alice has 93 credits and job j1 holds 7.
 var badCommands = []struct {
 	exit    int
@@ -219,34 +213,24 @@ var badCommands = []struct {
 		[]string{"grant", "alice", "5", "--key", "bad", "--effective", "2d", "--expires", "1d"}},
 	{2, `status: "ended" is not one of`, []string{"job", "list", "--status", "ended"}},
 	{2, `limit: "1001"`, []string{"entries", "--limit", "1001"}},
+	{2, `amount: .*1 to 9007199254740991`, []string{"grant", "alice", "010", "--key", "bad"}},
+	{2, `cost: .*1 to 9007199254740991`, []string{"notify", "j1", "completed", "--cost=5.0"}},
+	{2, `owner: .*empty`, []string{"grant", "", "5", "--key", "bad"}},
+	{2, `owner: .*256 bytes`, []string{"balance", strings.Repeat("x", 256)}},
+	{2, `id: .*control character`, []string{"notify", "a\nb", "failed"}},
+	{2, `key: .*UTF-8`, []string{"grant", "alice", "5", "--key=a\xff"}},
+	{2, `id: .*space`, []string{"job", "show", "a\u00a0"}},
 	{2, `unknown flag --kye`, []string{"grant", "alice", "5", "--kye", "bad"}},
 	{2, `unknown command "grnat": did you mean grant`, []string{"grnat"}},
 	{2, `no command given`, nil},
 }
 
-// TestBadInput: one clear line that names the field, the code's exit status, and nothing written.
+// TestBadInput: one clear line that names the field, the code's exit status, and nothing written. What a
+// field takes is in the table of TestBoundaries.
 func TestBadInput(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, dsn string) {
 		prepare(t, dsn)
 		before := everything(t, dsn)
-		for _, amount := range []string{"0", "-1", "010", "1e3", "5.0", "0x10", "9007199254740992", "", "+5", "٣"} {
-			const limit = `.*1 to 9007199254740991`
-			refused(t, dsn, 2, "amount: "+limit, "grant", "alice", amount, "--key", "bad")
-			refused(t, dsn, 2, "amount: "+limit, "revoke", "alice", amount, "--key", "bad", "--reason", "r")
-			refused(t, dsn, 2, "cost: "+limit, "job", "create", "bad", "--owner", "alice", "--cost="+amount)
-			if amount != "0" {
-				refused(t, dsn, 2, "cost: "+limit, "notify", "j1", "completed", "--cost="+amount)
-			}
-		}
-		for id, why := range badIDs {
-			refused(t, dsn, 2, "owner: .*"+why, "grant", id, "5", "--key", "bad")
-			refused(t, dsn, 2, "key: .*"+why, "grant", "alice", "5", "--key="+id)
-			refused(t, dsn, 2, "id: .*"+why, "job", "create", id, "--owner", "alice", "--cost", "5")
-			refused(t, dsn, 2, "owner: .*"+why, "job", "create", "bad", "--owner="+id, "--cost", "5")
-			refused(t, dsn, 2, "id: .*"+why, "notify", id, "failed")
-			refused(t, dsn, 2, "owner: .*"+why, "balance", id)
-			refused(t, dsn, 2, "id: .*"+why, "job", "cancel", id)
-		}
 		for _, c := range badCommands {
 			refused(t, dsn, c.exit, c.message, c.args...)
 		}

@@ -1,6 +1,9 @@
 package ledger
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // ImportReport says what an import did, or would have done.
 type ImportReport struct {
@@ -19,6 +22,7 @@ type ImportReport struct {
 // Refusal is a row that cannot be imported, and so keeps its whole file out.
 type Refusal struct {
 	Place
+	Field  string `json:"field,omitempty"` // the field at fault, if one alone is
 	Reason string `json:"reason"`
 }
 
@@ -38,7 +42,11 @@ func (r *ImportReport) Refuse(at Place, err error) {
 		r.RefusedMore++
 		return
 	}
-	r.Refused = append(r.Refused, Refusal{at, err.Error()})
+	refusal := Refusal{Place: at, Reason: err.Error()}
+	if e, ok := errors.AsType[*Error](err); ok {
+		refusal.Field = e.Field
+	}
+	r.Refused = append(r.Refused, refusal)
 }
 
 // Add adds the refusals of another report.
@@ -61,6 +69,7 @@ func (r *ImportReport) Err() error {
 	}
 	first := r.Refused[0]
 	e := fail(Invalid, "%s: %s: nothing was imported", first.Place, first.Reason)
+	e.Field = first.Field
 	if n > 1 {
 		e.Message = fmt.Sprintf("%s: %s; and %d more rows are refused: nothing was imported",
 			first.Place, first.Reason, n-1)

@@ -112,8 +112,8 @@ var techniques = []technique{
 		{folder: "internal/books", tests: "^Fuzz"},
 		{folder: "internal/cli", tests: "^Fuzz"},
 		{folder: "db", tests: "^Fuzz"}}},
-	{id: "T39", what: "boundaries of what comes in", runs: []run{
-		in(".", "^TestBadInput"),
+	{id: "T39", what: "boundaries of what comes in, by every way in", runs: []run{
+		in(".", "^TestBoundaries|^TestBadInput"),
 		in("ledger", "^TestB65|^TestB91|^TestOtherLimits|^TestTablesRefuse")}},
 	{id: "T40", what: "assertions in production",
 		notRun: "they are code, not a test: T27, T42 and guards show that they hold"},

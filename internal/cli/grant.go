@@ -32,18 +32,18 @@ func grantCommand() *cli.Command {
 
 func runGrant(c *cli.Context) error {
 	p := ledger.GrantParams{
-		Owner:    c.Args().Get(0),
-		Key:      c.String("key"),
-		Reason:   c.String("reason"),
-		Metadata: ledger.JSON(c.String("metadata")),
+		Owner:  c.Args().Get(0),
+		Key:    c.String("key"),
+		Reason: c.String("reason"),
 	}
-	var err [4]error
+	var err [5]error
 	p.Amount, err[0] = ledger.ParseAmount("amount", c.Args().Get(1))
 	p.Priority, err[1] = count(c, "priority", 0, ledger.AmountMax)
 	p.Effective, err[2] = when(c, "effective")
 	p.Expires, err[3] = when(c, "expires")
+	p.Metadata, err[4] = metadata(c)
 	if err := checks(ledger.CheckID("owner", p.Owner), err[0], ledger.CheckID("key", p.Key),
-		err[1], err[2], err[3]); err != nil {
+		err[1], err[2], err[3], err[4]); err != nil {
 		return err
 	}
 	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.GrantResult, error) {

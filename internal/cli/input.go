@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"jobledger/internal/strictjson"
 	"jobledger/ledger"
 )
 
@@ -78,4 +79,20 @@ func when(c *cli.Context, flag string) (ledger.When, error) {
 		return ledger.When{}, nil
 	}
 	return ledger.ParseWhen(flag, c.String(flag))
+}
+
+// metadata reads the flag --metadata as strictly as the server reads it as a member of a body: so that no
+// two readers can disagree about what was kept.
+func metadata(c *cli.Context) (ledger.JSON, error) {
+	if !c.IsSet("metadata") {
+		return "", nil
+	}
+	text := c.String("metadata")
+	if strings.TrimSpace(text) == "" {
+		return "", usage("metadata", "metadata: is not a JSON object")
+	}
+	if err := strictjson.Check([]byte(`{"metadata":` + text + `}`)); err != nil {
+		return "", usage("metadata", "metadata: %v", err)
+	}
+	return ledger.JSON(text), nil // whether it is an object, the ledger says
 }

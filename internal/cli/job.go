@@ -50,16 +50,16 @@ func jobCreateCommand() *cli.Command {
 
 func runJobCreate(c *cli.Context) error {
 	p := ledger.JobParams{
-		ID:       c.Args().First(),
-		Owner:    c.String("owner"),
-		Mode:     ledger.Mode(c.String("mode")),
-		Metadata: ledger.JSON(c.String("metadata")),
+		ID:    c.Args().First(),
+		Owner: c.String("owner"),
+		Mode:  ledger.Mode(c.String("mode")),
 	}
-	var errs [2]error
+	var errs [3]error
 	p.Cost, errs[0] = ledger.ParseAmount("cost", c.String("cost"))
 	p.Deadline, errs[1] = when(c, "deadline")
+	p.Metadata, errs[2] = metadata(c)
 	if err := checks(ledger.CheckID("id", p.ID), ledger.CheckID("owner", p.Owner), errs[0],
-		oneOf("mode", p.Mode, ledger.ModeHold, ledger.ModeCharge), errs[1]); err != nil {
+		oneOf("mode", p.Mode, ledger.ModeHold, ledger.ModeCharge), errs[1], errs[2]); err != nil {
 		return err
 	}
 	return answer(c, func(ctx context.Context, l *ledger.Ledger) (ledger.JobResult, error) {

@@ -15,7 +15,7 @@ type grantRequest struct {
 	Priority  number `json:"priority,omitempty" minimum:"0" doc:"a lower one is spent first; default 0"`
 	Effective moment `json:"effective,omitempty" doc:"spendable from this time on; default: at once"`
 	Expires   moment `json:"expires,omitempty" doc:"spendable before this time; default: for ever"`
-	Reason    string `json:"reason,omitempty" maxLength:"1024"`
+	Reason    string `json:"reason,omitempty" maxLength:"1024" blank:"true"`
 	Metadata  object `json:"metadata,omitempty"`
 }
 

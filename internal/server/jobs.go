@@ -19,7 +19,7 @@ type jobRequest struct {
 
 // cancelRequest is the body of POST /v1/jobs/{id}/cancel.
 type cancelRequest struct {
-	Reason string `json:"reason,omitempty" maxLength:"1024"`
+	Reason string `json:"reason,omitempty" maxLength:"1024" blank:"true"`
 }
 
 // jobAnswer is one job.

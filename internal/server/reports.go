@@ -14,7 +14,7 @@ type reportRequest struct {
 	Attempt    number `json:"attempt,omitempty" doc:"which attempt it is about, from 1; default: it names none"`
 	UpstreamID string `json:"upstream_id,omitempty" maxLength:"255" doc:"the provider's id of the attempt"`
 	Cost       number `json:"cost,omitempty" minimum:"0" doc:"the actual cost of a completed job"`
-	Reason     string `json:"reason,omitempty" maxLength:"1024"`
+	Reason     string `json:"reason,omitempty" maxLength:"1024" blank:"true"`
 }
 
 func (s *Server) addReports() {

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"jobledger/internal/strictjson"
@@ -136,18 +138,44 @@ func checkQuery(query string, known map[string]bool) error {
 	return nil
 }
 
+// checkPath refuses a path with an id that can be nobody's, under the name that the path gives it.
+func checkPath(r *http.Request, ids []string) error {
+	for _, name := range ids {
+		if err := ledger.CheckID(name, r.PathValue(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // decode reads the one JSON document of a body into v. A body that two readers could understand in two ways
 // is malformed.
 func decode(body []byte, v any) error {
 	err := strictjson.Decode(body, v)
 	if err == nil {
-		return nil
+		return checkBlank(body, v)
 	}
 	p := refuse(http.StatusBadRequest, ledger.Invalid, err.Error())
 	if pointer, _, found := strings.Cut(p.Detail, ": "); found && strings.HasPrefix(pointer, "/") {
 		p.Field = strings.ReplaceAll(pointer[1:], "/", ".")
 	}
 	return p
+}
+
+// checkBlank refuses an empty text in a member that may be left out, unless it is tagged as free text. A
+// client that has lost a report's upstream id must not be read as one that names none.
+func checkBlank(body []byte, v any) error {
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(body, &sent); err != nil {
+		return err
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if options == "omitempty" && f.Tag.Get("blank") == "" && string(sent[name]) == `""` {
+			return ledger.InvalidField(name, "is empty: say what it is, or leave it out")
+		}
+	}
+	return nil
 }
 
 // decodeFree is decode for a body that may be left out.

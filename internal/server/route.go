@@ -93,7 +93,7 @@ func add[I, O any](s *Server, r route, handle func(context.Context, *I) (O, erro
 		op.DefaultStatus = http.StatusCreated
 	}
 	s.needs[r.id] = r.need
-	op.Middlewares = huma.Middlewares{s.authorize(r.need), check(queryOf[I](), r)}
+	op.Middlewares = huma.Middlewares{s.authorize(r.need), check(queryOf[I](), idsOf[I](), r)}
 	if r.body != nil {
 		op.RequestBody = &huma.RequestBody{}
 	}
@@ -125,15 +125,26 @@ func queryOf[I any]() map[string]bool {
 	return known
 }
 
+// idsOf names the ids in the path of an operation: what is as long as an id may be.
+func idsOf[I any]() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[I]()) {
+		if name := f.Tag.Get("path"); name != "" && f.Tag.Get("maxLength") == "255" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // check is what every request of an operation passes before its body is read.
-func check(known map[string]bool, r route) func(huma.Context, func(huma.Context)) {
+func check(known map[string]bool, ids []string, r route) func(huma.Context, func(huma.Context)) {
 	bound := answerTime
 	if r.whole {
 		bound = reportTime
 	}
 	return func(c huma.Context, next func(huma.Context)) {
 		request, w := humago.Unwrap(c)
-		if err := first(checkQuery(request.URL.RawQuery, known), checkType(request, r.body != nil)); err != nil {
+		if err := first(checkPath(request, ids), checkQuery(request.URL.RawQuery, known),
+			checkType(request, r.body != nil)); err != nil {
 			newProblem(err).send(w, request)
 			return
 		}

@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 		"jobledger/internal/racelab/timeline", "jobledger/internal/racelab/lesson",
 		"jobledger/internal/racelab/guards", "jobledger/internal/racelab/kit",
 		"jobledger/internal/bench", "jobledger/internal/httpcall", "jobledger/internal/outbox",
+		"jobledger/internal/strictjson",
 	},
 	"internal/bench": {
 		"jobledger/ledger", "jobledger/internal/crew", "jobledger/internal/racelab/scratch",
