@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,18 +44,25 @@ const (
 
 // Examine looks at a ledger and at what it stands on: the engine and its settings, the file or the
 // server, and what waits for somebody, and for up to ten seconds [Ledger.Audit]. It changes nothing, not even
-// an older schema.
+// an older schema. Where providers are given, it looks for accepted jobs at others, too.
 //
 // Errors: as of [Open].
-func Examine(ctx context.Context, dsn string, o Options) (Examination, error) {
-	found, err := db.Examine(ctx, dsn, o,
-		db.Check{Name: "reconciliation", Look: lookForUnresolved},
-		db.Check{Name: "sweep", Look: lookForDue},
-		db.Check{Name: "open-jobs", Look: lookForForgotten},
-		db.Check{Name: "deliveries", Look: lookForUndelivered},
-		db.Check{Name: "last-entry", Look: lookAtLastEntry},
-		db.Check{Name: "audit", Look: func(tx *db.Tx) (Finding, error) { return lookByAudit(tx, auditMax) }},
-	)
+func Examine(ctx context.Context, dsn string, o Options, providers ...string) (Examination, error) {
+	checks := []db.Check{
+		{Name: "reconciliation", Look: lookForUnresolved},
+		{Name: "sweep", Look: lookForDue},
+		{Name: "open-jobs", Look: lookForForgotten},
+		{Name: "deliveries", Look: lookForUndelivered},
+		{Name: "last-entry", Look: lookAtLastEntry},
+	}
+	if len(providers) > 0 {
+		checks = append(checks, db.Check{Name: "providers", Look: func(tx *db.Tx) (Finding, error) {
+			return lookForUnnamed(tx, providers)
+		}})
+	}
+	found, err := db.Examine(ctx, dsn, o, append(checks, db.Check{
+		Name: "audit", Look: func(tx *db.Tx) (Finding, error) { return lookByAudit(tx, auditMax) },
+	})...)
 	if err != nil {
 		return Examination{}, wrap(err)
 	}
@@ -109,6 +118,20 @@ func lookForForgotten(tx *db.Tx) (Finding, error) {
 			openWait/(24*time.Hour), jobs.Count, *jobs.Oldest), err
 	}
 	return db.Good("none is old and without a deadline"), err
+}
+
+// lookForUnnamed looks for jobs that nobody asks for, as their provider is not among those that are known.
+func lookForUnnamed(tx *db.Tx, known []string) (Finding, error) {
+	list, err := pollsBeside(tx, known)
+	if err != nil || len(list) == 0 {
+		return db.Good("every accepted job is at a provider that the file names"), err
+	}
+	var text []string
+	for _, p := range list {
+		text = append(text, fmt.Sprintf("%d at %s", p.Jobs, strconv.Quote(p.Provider)))
+	}
+	return db.Warn("name the provider in the file, or settle its jobs with notify: nothing asks for them",
+		"accepted jobs at providers that the file does not name: %s", strings.Join(text, ", ")), nil
 }
 
 // lookAtLastEntry finds a clock that was set back: what is due would not be, until it has caught up.

@@ -9,12 +9,14 @@ import (
 )
 
 // finding checks the level of one finding as of a time, and a part of its message. To look changes nothing.
-func (b *workbench) finding(at time.Duration, name string, level ledger.Level, text string) {
+func (b *workbench) finding(
+	at time.Duration, name string, level ledger.Level, text string, providers ...string,
+) {
 	b.Helper()
 	b.at(at)
 	clock := func() time.Time { return start.Add(at) }
 	b.unchanged(func() {
-		e, err := ledger.Examine(b.Context(), b.dsn, ledger.Options{Clock: clock})
+		e, err := ledger.Examine(b.Context(), b.dsn, ledger.Options{Clock: clock}, providers...)
 		b.ok(err)
 		for _, f := range e.Findings {
 			if f.Name == name && f.Level == level && strings.Contains(f.Message, text) {
@@ -78,6 +80,32 @@ func TestExamineDeliveries(t *testing.T) {
 		_, err = b.DisableEndpoint(b.Context(), e.ID, "HTTP 410")
 		b.ok(err)
 		b.finding(2*time.Hour, "deliveries", ledger.Warning, "endpoints that are disabled: 1")
+	})
+}
+
+// Accepted jobs at providers that nobody knows are found where it is said which are known, until they end.
+func TestExamineProviders(t *testing.T) {
+	eachWorkbench(t, func(b *workbench) {
+		b.give("g", 9)
+		for job, provider := range map[string]string{"a": "acme", "b": "acne", "c": "acne", "d": "z\"eta"} {
+			b.taken(job, provider)
+		}
+		b.ok(b.create("e", 1, ledger.ModeHold))
+		_, err := b.Submit(b.Context(), "e", "marked") // nobody knows whether it was accepted
+		b.ok(err)
+		b.finding(0, "providers", ledger.Warning, `name: 2 at "acne", 1 at "z\"eta"`, "acme", "other")
+		b.finding(0, "providers", ledger.Fine, "every", "acme", "acne", "z\"eta")
+		b.settle("won failed 1 0", "b", ledger.Failed)
+		_, err = b.Cancel(b.Context(), "d", "")
+		b.ok(err)
+		b.finding(0, "providers", ledger.Warning, `name: 1 at "acne"`, "acme")
+		e, err := ledger.Examine(b.Context(), b.dsn, ledger.Options{})
+		b.ok(err)
+		for _, f := range e.Findings {
+			if f.Name == "providers" {
+				b.Errorf("without a list of the known: %+v", f)
+			}
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"jobledger/db"
@@ -74,6 +75,23 @@ func claimPolls(tx *db.Tx, providers []string, limit int, lease time.Duration) (
 		}
 	}
 	return tasks, nil
+}
+
+// PollCount is how many open jobs wait for somebody to ask a provider for them.
+type PollCount struct {
+	Provider string `db:"provider"`
+	Jobs     int64  `db:"jobs"`
+}
+
+// PollsBeside counts the open jobs that were accepted by other providers than those that are known, in the
+// order of the providers' names: nobody who knows only these asks for them. Errors: BUSY if ctx ends.
+func (l *Ledger) PollsBeside(ctx context.Context, known []string) ([]PollCount, error) {
+	return read(ctx, l, func(tx *db.Tx) ([]PollCount, error) { return pollsBeside(tx, known) })
+}
+
+func pollsBeside(tx *db.Tx, known []string) (list []PollCount, err error) {
+	err = tx.Select(&list, `SELECT provider, COUNT(*) AS jobs FROM polls GROUP BY provider ORDER BY provider`)
+	return slices.DeleteFunc(list, func(p PollCount) bool { return slices.Contains(known, p.Provider) }), err
 }
 
 // PollAnswer says that a provider was asked and the job is still open.

@@ -7,24 +7,36 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"jobledger/internal/providers"
 	"jobledger/ledger"
 )
 
 func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "doctor",
-		UsageText: "jobledger doctor",
+		UsageText: "jobledger doctor\njobledger doctor --providers providers.json",
 		Usage:     "look at the database and at what it stands on, changing nothing",
 		Description: "Says what is wrong and what to do about it. A warning: it works, but is weaker than it " +
 			"should be or waits for somebody. A problem: nothing can be written, or the data is damaged or a " +
 			"crash may damage it. Exits with 8 if there is a problem. For up to ten seconds it audits, too; the " +
 			"rows that audit finds broken it names itself.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "providers", Usage: "look for accepted jobs at providers that are not in this `FILE`"},
+		},
 		Action: runDoctor,
 	}
 }
 
 func runDoctor(c *cli.Context) error {
-	e, err := ledger.Examine(c.Context, dbName(c), ledger.Options{})
+	var known []string
+	if c.IsSet("providers") {
+		set, err := providers.Load(c.String("providers"))
+		if err != nil {
+			return err
+		}
+		known = set.Names()
+	}
+	e, err := ledger.Examine(c.Context, dbName(c), ledger.Options{}, known...)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,6 +35,40 @@ func TestDoctor(t *testing.T) {
 			if !strings.Contains(stdout, line) {
 				t.Errorf("%q is not in %q", line, stdout)
 			}
+		}
+	})
+}
+
+// With a providers file, doctor counts the accepted jobs at providers that it does not name.
+func TestDoctorProviders(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, dsn string) {
+		file := filepath.Join(t.TempDir(), "providers.json")
+		for name, text := range map[string]string{
+			file: `{"providers":[{"name":"acme","preset":"replicate","secret_file":"secret"}]}`,
+			filepath.Join(filepath.Dir(file), "secret"): "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+		} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, line := range []string{
+			"grant alice 7 --key k", "job create j1 --owner alice --cost 7", "job submit j1 --provider acne",
+			"job accepted j1 --attempt 1 --upstream-id u",
+		} {
+			if _, stderr, exit := run(t, dsn, line); exit != 0 {
+				t.Fatalf("%s: exit %d, %s", line, exit, stderr)
+			}
+		}
+		stdout, _, exit := run(t, dsn, "doctor --providers "+file)
+		line := "\nWARNING  providers: accepted jobs at providers that the file does not name: 1 at \"acne\"\n"
+		if exit != 0 || !strings.Contains(stdout, line) {
+			t.Errorf("exit %d, %s, want %s", exit, stdout, line)
+		}
+		if stdout, _, _ := run(t, dsn, "doctor"); strings.Contains(stdout, " providers: ") {
+			t.Errorf("without the file: %s", stdout)
+		}
+		if _, stderr, exit := run(t, dsn, "doctor --providers "+file+"-none"); exit != 2 {
+			t.Errorf("without such a file: exit %d, %s", exit, stderr)
 		}
 	})
 }

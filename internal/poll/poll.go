@@ -31,6 +31,9 @@ type Options struct {
 	// Every is how often the ledger is asked what is due; default 1 s.
 	Every time.Duration
 
+	// Look is how often the ledger is looked through for jobs that nobody here asks for; default a minute.
+	Look time.Duration
+
 	// Settled is told of each report that the ledger took; it may be nil.
 	Settled func(ledger.Verdict)
 }
@@ -40,6 +43,7 @@ type Poller struct {
 	ledger  *ledger.Ledger
 	options Options
 	askers  []*asker
+	named   []string // the providers of the set, also those that are not asked
 }
 
 // asker asks one provider. It has its own slots, so that a provider that is slow delays no other.
@@ -67,10 +71,13 @@ func New(l *ledger.Ledger, set *providers.Set, o Options) (*Poller, error) {
 	if o.Every <= 0 {
 		o.Every = time.Second
 	}
+	if o.Look <= 0 {
+		o.Look = time.Minute
+	}
 	if o.Settled == nil {
 		o.Settled = func(ledger.Verdict) {}
 	}
-	p := &Poller{ledger: l, options: o}
+	p := &Poller{ledger: l, options: o, named: set.Names()}
 	for _, provider := range set.Polled() {
 		guard := httpcall.Options{
 			Timeout: provider.Poll.Timeout, BodyMax: answerMax, AllowPrivate: o.AllowPrivate,
@@ -95,6 +102,7 @@ func (p *Poller) Run(ctx context.Context) {
 	for _, a := range p.askers {
 		all.Go(func() { a.run(ctx) })
 	}
+	all.Go(func() { p.lookBeside(ctx) })
 	all.Wait()
 }
 

@@ -35,6 +35,14 @@ type Set struct{ list []*Provider }
 // All gives the providers in the order of the file.
 func (s *Set) All() []*Provider { return s.list }
 
+// Names gives the names of all of them.
+func (s *Set) Names() (list []string) {
+	for _, p := range s.list {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
 // Find gives a provider by its name, or nil.
 func (s *Set) Find(name string) *Provider {
 	for _, p := range s.list {

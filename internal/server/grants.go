@@ -19,11 +19,6 @@ type grantRequest struct {
 	Metadata  object `json:"metadata,omitempty"`
 }
 
-type grantInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" doc:"in place of the member key, or the same"`
-	RawBody        []byte `contentType:"application/json"`
-}
-
 func (s *Server) addGrants() {
 	add(s, route{
 		method: http.MethodPost, path: "/v1/grants", id: "grant", tag: "grants", need: ledger.ScopeWrite,
@@ -33,7 +28,7 @@ func (s *Server) addGrants() {
 	}, s.grant)
 }
 
-func (s *Server) grant(ctx context.Context, in *grantInput) (ledger.GrantResult, error) {
+func (s *Server) grant(ctx context.Context, in *keyedInput) (ledger.GrantResult, error) {
 	var b grantRequest
 	if err := decode(in.RawBody, &b); err != nil {
 		return ledger.GrantResult{}, err

@@ -16,11 +16,6 @@ type revocationRequest struct {
 	Lot    string `json:"lot,omitempty" maxLength:"255" doc:"only from this lot; default: in spending order"`
 }
 
-type revocationInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" doc:"in place of the member key, or the same"`
-	RawBody        []byte `contentType:"application/json"`
-}
-
 func (s *Server) addRevocations() {
 	add(s, route{
 		method: http.MethodPost, path: "/v1/revocations", id: "revoke", tag: "revocations",
@@ -31,7 +26,7 @@ func (s *Server) addRevocations() {
 	}, s.revoke)
 }
 
-func (s *Server) revoke(ctx context.Context, in *revocationInput) (ledger.RevokeResult, error) {
+func (s *Server) revoke(ctx context.Context, in *keyedInput) (ledger.RevokeResult, error) {
 	var b revocationRequest
 	if err := decode(in.RawBody, &b); err != nil {
 		return ledger.RevokeResult{}, err

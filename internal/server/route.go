@@ -40,12 +40,17 @@ type route struct {
 	free    bool // the body may be left out
 }
 
-// noInput is the input of an operation that takes nothing, bodyInput that of one that takes a document, and
-// verbInput that of one that does something with what it names.
+// noInput is the input of an operation that takes nothing, bodyInput that of one that takes a document,
+// keyedInput that of one whose document has a key, and verbInput that of one that does something with what it
+// names.
 type (
 	noInput   struct{}
 	bodyInput struct {
 		RawBody []byte `contentType:"application/json"`
+	}
+	keyedInput struct {
+		IdempotencyKey string `header:"Idempotency-Key" doc:"in place of the member key, or the same"`
+		RawBody        []byte `contentType:"application/json"`
 	}
 	verbInput struct {
 		ID      string `path:"id" maxLength:"255"`
