@@ -205,7 +205,7 @@ func TestAnswers(t *testing.T) {
 			{`{"id":"up-1","attempt":2,"outcome":"completed"}`, "the answer is about attempt 2, not 1"},
 			{`{"id":"up-1","outcome":"completed","cost":8}`, "completed: cost: 8 is more than the job's cost"},
 			{`{"id":"up-1","outcome":"completed","cost":1.5}`, "is not a whole number"},
-			{`{"outcome":"failed","Outcome":"completed"}`, "twice"},
+			{`{"outcome":"failed","Outcome":"completed"}`, "in another case"},
 			{`{"state":"completed"}`, "status: there is nothing"},
 			{``, "the document is empty"},
 		} {
