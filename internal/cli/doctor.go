@@ -21,7 +21,7 @@ func doctorCommand() *cli.Command {
 			"crash may damage it. Exits with 8 if there is a problem. For up to ten seconds it audits, too; the " +
 			"rows that audit finds broken it names itself.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "providers", Usage: "look for accepted jobs at providers that are not in this `FILE`"},
+			&cli.StringFlag{Name: "providers", Usage: "look for accepted jobs at providers that this `FILE` lacks"},
 		},
 		Action: runDoctor,
 	}

@@ -19,7 +19,7 @@ func (p *Poller) lookBeside(ctx context.Context) {
 		}
 		for _, f := range found {
 			said = append(said, f.Provider)
-			p.options.Log.Warn("the providers file does not name the provider of accepted jobs: nothing here asks for them",
+			p.options.Log.Warn("the file does not name the provider of accepted jobs: nothing here asks for them",
 				slog.String("provider", f.Provider), slog.Int64("jobs", f.Jobs))
 		}
 		select {
