@@ -46,7 +46,7 @@ func runEntries(c *cli.Context) error {
 // note tells a person something on stderr, where it is in no program's way.
 func note(c *cli.Context, format string, args ...any) {
 	if !c.Bool("json") {
-		fmt.Fprintf(c.App.ErrWriter, format+"\n", args...)
+		fmt.Fprintln(c.App.ErrWriter, harmless(fmt.Sprintf(format, args...)))
 	}
 }
 

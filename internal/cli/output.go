@@ -29,7 +29,9 @@ func show(c *cli.Context, value any, text func(w io.Writer)) error {
 			return fmt.Errorf("encode the answer: %w", err)
 		}
 	} else {
-		text(&b)
+		var raw strings.Builder
+		text(&raw)
+		b.WriteString(harmless(raw.String()))
 	}
 	if _, err := io.WriteString(c.App.Writer, b.String()); err != nil {
 		return fmt.Errorf("write the answer: %w", err)
@@ -69,6 +71,16 @@ func printable(s string) string {
 		s = s[size:]
 	}
 	return b.String()
+}
+
+// harmless is printable for a text of lines: whatever an id or a text of the ledger has in it, no answer
+// steers a terminal, or shows itself in another order than it has.
+func harmless(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // newTable makes a table without lines. Columns whose name begins with # hold amounts.
