@@ -142,6 +142,11 @@ func (s *serving) run(ctx context.Context, c *cli.Context, l *ledger.Ledger) err
 		return usage("addr", "addr: others can reach %s, and nobody has a token: make one first (token create)",
 			s.addr)
 	}
+	if c.IsSet("lab-db") {
+		if err := service.CheckLab(ctx, "lab-db", o.LabServer); err != nil {
+			return err
+		}
+	}
 	h, err := service.New(l, s.options)
 	if err != nil {
 		return err

@@ -55,6 +55,8 @@ func TestServeRefuses(t *testing.T) {
 		"serve --providers " + empty:                        "providers: ",
 		"serve --poll":                                      "poll: there are no --providers to ask",
 		"serve --addr 127.0.0.1:0 extra":                    "",
+		"serve --addr 127.0.0.1:99999 --lab-db lab.db":      "lab-db: the lab takes a PostgreSQL server",
+		"serve --addr 127.0.0.1:99999 --lab-db=":            "lab-db: the lab takes a PostgreSQL server",
 	} {
 		stdout, stderr, exit := run(t, dsn, line)
 		if exit != ledger.Invalid.Info().Exit || stdout != "" || !strings.Contains(stderr, want) {

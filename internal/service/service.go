@@ -10,6 +10,7 @@ import (
 
 	"jobledger/internal/outbox"
 	"jobledger/internal/poll"
+	"jobledger/internal/racelab/scratch"
 	"jobledger/internal/server"
 	"jobledger/ledger"
 )
@@ -37,6 +38,12 @@ type Service struct {
 	server *server.Server
 	poller *poll.Poller   // nil if nothing polls
 	sender *outbox.Sender // nil if nothing sends
+}
+
+// CheckLab says whether the lab could use a server, which would else show only when somebody starts a run.
+// Errors: INVALID, of the field.
+func CheckLab(ctx context.Context, field, server string) error {
+	return scratch.Check(ctx, field, server)
 }
 
 // New makes a service for a ledger, which it does not close. [Service.Run] ends it. Errors: INVALID, naming

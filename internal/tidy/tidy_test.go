@@ -68,6 +68,7 @@ var mayImport = map[string][]string{
 	"internal/check":   {"jobledger/internal/mutants"},
 	"internal/service": {
 		"jobledger/ledger", "jobledger/internal/server", "jobledger/internal/poll", "jobledger/internal/outbox",
+		"jobledger/internal/racelab/scratch",
 	},
 	"internal/fakeprovider": {"jobledger/internal/webhook"},
 	"internal/demo": {

@@ -15,16 +15,53 @@ import (
 	"jobledger/ledger"
 )
 
-// administerMax bounds the making of a database, and its removal.
-const administerMax = 20 * time.Second
+const (
+	administerMax = 20 * time.Second // to make a database, or to remove it
+	checkMax      = 5 * time.Second // to look at a server
+)
+
+// Check says whether the server that a URL names can be had and lets its user make databases. It makes none.
+// Errors: INVALID, of the field, if not; that of ctx, if that ended.
+func Check(ctx context.Context, field, server string) error {
+	if !IsServer(server) {
+		return ledger.InvalidField(field, "the lab takes a PostgreSQL server, postgres://...")
+	}
+	config, err := pgx.ParseConfig(server)
+	if err != nil {
+		return ledger.InvalidField(field, "%s", malformed)
+	}
+	looking, stop := context.WithTimeout(ctx, checkMax)
+	defer stop()
+	var may bool
+	conn, err := pgx.ConnectConfig(looking, config)
+	if err == nil {
+		defer conn.Close(looking)
+		const right = `SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user`
+		err = conn.QueryRow(looking, right).Scan(&may)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case looking.Err() != nil:
+		return ledger.InvalidField(field, "the server does not answer within %v", checkMax)
+	case err != nil:
+		return ledger.InvalidField(field, "the server cannot be used: %s", reason(err))
+	case !may:
+		return ledger.InvalidField(field, "the server lets %q make no scratch databases: it takes CREATEDB",
+			config.User)
+	}
+	return nil
+}
+
+// malformed is all that is said of a URL that cannot be read: it may hold a password.
+const malformed = "it is not a PostgreSQL URL that can be used: check its parameters"
 
 // database makes a database of a new name.
 func database(ctx context.Context, server string) (Place, error) {
 	config, err := pgx.ParseConfig(server)
 	at, urlErr := url.Parse(server)
 	if err != nil || urlErr != nil {
-		return Place{}, ledger.InvalidField("db",
-			"it is not a PostgreSQL URL that can be used: check its parameters")
+		return Place{}, ledger.InvalidField("db", "%s", malformed)
 	}
 	name := Prefix + strings.ToLower(rand.Text()[:12])
 	const like = " TEMPLATE template0 ENCODING 'UTF8'"
@@ -54,12 +91,17 @@ func administer(ctx context.Context, config *pgx.ConnConfig, statement string) e
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	reason := err.Error()
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		reason = e.Message
-	}
-	lines := strings.Split(strings.TrimSpace(reason), "\n")
 	verb, _, _ := strings.Cut(statement, " ")
 	return ledger.InvalidField("db", "the server would not %s a scratch database: %s", strings.ToLower(verb),
-		strings.TrimSpace(lines[len(lines)-1]))
+		reason(err))
+}
+
+// reason is in one line what the server, or the way to it, has against it.
+func reason(err error) string {
+	text := err.Error()
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		text = e.Message
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -3,10 +3,13 @@ package scratch_test
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"jobledger/db/dbtest"
 	"jobledger/internal/racelab/scratch"
@@ -55,6 +58,26 @@ func write(t *testing.T, place scratch.Place) error {
 	defer pool.Close()
 	_, err = pool.ExecContext(t.Context(), `CREATE TABLE t (n INTEGER)`)
 	return err
+}
+
+// A server that takes the connection and says nothing is given up, at the latest when the caller is.
+func TestSilentServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	server := "postgres://u:secret@" + listener.Addr().String() + "/x?sslmode=disable"
+	if err := scratch.Check(ctx, "lab-db", server); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	began := time.Now()
+	err = scratch.Check(t.Context(), "lab-db", server)
+	if ledger.CodeOf(err) != ledger.Invalid || !strings.Contains(err.Error(), "does not answer within 5s") {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
 }
 
 func TestServersThatAreNone(t *testing.T) {
