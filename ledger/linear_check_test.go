@@ -195,6 +195,9 @@ func linearCases() map[string]linearCase {
 		"one lot swept, and one that was made meanwhile": {porcupine.Ok, []linearStep{granted,
 			{3, 4, lapsing, "false 200 0 0 0"}, {98, 103, later, "false 300 0 0 0"}, {101, 102, expire, "swept"},
 			{99, 104, first, "false pending 100 100 0 100"}}},
+		"credits that come back too late": {porcupine.Ok, []linearStep{
+			{1, 2, lapsing, "false 100 0 0 0"}, {3, 4, first, held}, {5, 6, later, "false 100 100 0 0"},
+			{97, 102, fails, "won failed 100 0 0 0 0 200"}, {98, 99, second, "INSUFFICIENT_CREDITS 0"}}},
 		"lapsing credits too late": {porcupine.Illegal, []linearStep{
 			{1, 2, lapsing, "false 100 0 0 0"}, {103, 104, first, held}}},
 		"lapsing credits at the last moment": {porcupine.Ok, []linearStep{

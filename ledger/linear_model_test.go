@@ -179,18 +179,20 @@ func (s *linearState) settle(c linearCall, late bool) string {
 }
 
 // end consumes what the job cost and returns the rest. What comes back too late expires, and with it
-// what has lapsed already there.
+// all that has lapsed already.
 func (s *linearState) end(j *linearJob, outcome ledger.Outcome, cost int64, late bool) {
 	j.status, j.settled = ledger.Status(outcome), cost
+	lapsed := false
 	for i := range s.pools {
 		p, consumed := &s.pools[i], min(cost, j.paid[i])
 		cost -= consumed
 		p.held -= j.paid[i]
 		p.used += consumed
 		p.available += j.paid[i] - consumed
-		if j.paid[i] > consumed {
-			s.expire(i, late)
-		}
+		lapsed = lapsed || i < linearLapses && j.paid[i] > consumed
+	}
+	if lapsed {
+		s.expireAll(late)
 	}
 }
 
