@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -100,50 +101,64 @@ func checkRaced(t *testing.T, r *raced, won map[int]int) (failed int64) {
 }
 
 func TestStoppedRaceLeavesNothing(t *testing.T) {
+	race := []string{buildBinary(t), "race", "--processes", "3", "--jobs", "500", "--notifications", "1000"}
+	stopped(t, race, syscall.SIGINT, 130, 0)
+	stopped(t, race, syscall.SIGINT, 130, 200*time.Millisecond)
+	stopped(t, race, syscall.SIGINT, 130, 1500*time.Millisecond)
+	stopped(t, race, syscall.SIGTERM, 143, 1500*time.Millisecond)
+	stopped(t, race, syscall.SIGKILL, -1, 1500*time.Millisecond)
+}
+
+// What measures, alone or with other processes, and what plays a whole system end as a race does.
+func TestStoppedBenchAndDemoLeaveNothing(t *testing.T) {
 	binary := buildBinary(t)
-	for _, c := range []struct {
-		signal syscall.Signal
-		exit   int
-		after  time.Duration // from the making of the scratch directory
-	}{
-		{syscall.SIGINT, 130, 0},
-		{syscall.SIGINT, 130, 200 * time.Millisecond},
-		{syscall.SIGINT, 130, 1500 * time.Millisecond},
-		{syscall.SIGTERM, 143, 1500 * time.Millisecond},
-		{syscall.SIGKILL, -1, 1500 * time.Millisecond},
+	for _, line := range []string{
+		"bench --jobs 100000 --workers 8", "bench --jobs 100000 --workers 4 --processes 3 --shards 2",
+		"bench --jobs 10 --preload 1000000", "demo --jobs 100000",
 	} {
-		t.Run(fmt.Sprint(c.signal, c.after), func(t *testing.T) {
-			dir := t.TempDir()
-			race := exec.Command(binary, "race", "--processes", "3", "--jobs", "500", "--notifications", "1000")
-			race.Env = append(os.Environ(), "TMPDIR="+dir)
-			race.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			var out, errs bytes.Buffer
-			race.Stdout, race.Stderr = &out, &errs
-			if err := race.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = syscall.Kill(-race.Process.Pid, syscall.SIGKILL) }()
-			eventually(t, "the scratch directory is made", func() bool { return len(entries(t, dir)) == 1 })
-			time.Sleep(c.after)
-			if err := race.Process.Signal(c.signal); err != nil {
-				t.Fatal(err)
-			}
-			err := race.Wait()
-			if exit := race.ProcessState.ExitCode(); exit != c.exit || out.Len() > 0 {
-				t.Errorf("exit status %d, %v; stdout %q, stderr %q", exit, err, &out, &errs)
-			}
-			eventually(t, "all processes are gone", func() bool {
-				return errors.Is(syscall.Kill(-race.Process.Pid, 0), syscall.ESRCH)
-			})
-			// Nobody can clean up after SIGKILL.
-			if left := entries(t, dir); len(left) > 0 && c.signal != syscall.SIGKILL {
-				t.Errorf("left behind: %v", left)
-			}
-			if lines := bytes.Count(errs.Bytes(), []byte("\n")); c.exit > 0 && lines != 1 {
-				t.Errorf("%d lines on stderr: %s", lines, &errs)
-			}
-		})
+		args := append([]string{binary}, strings.Fields(line)...)
+		stopped(t, args, syscall.SIGINT, 130, 0)
+		stopped(t, args, syscall.SIGINT, 130, 1500*time.Millisecond)
+		stopped(t, args, syscall.SIGTERM, 143, 1500*time.Millisecond)
 	}
+}
+
+// stopped starts a command that works in a scratch directory, sends it a signal some time after that was
+// made, and checks that it ends with an exit status, one line, and nothing left of it.
+func stopped(t *testing.T, args []string, signal syscall.Signal, exit int, after time.Duration) {
+	t.Run(fmt.Sprint(strings.Join(args[1:], " "), " ", signal, after), func(t *testing.T) {
+		dir := t.TempDir()
+		command := exec.Command(args[0], args[1:]...)
+		command.Env = append(os.Environ(), "TMPDIR="+dir)
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		var out, errs bytes.Buffer
+		command.Stdout, command.Stderr = &out, &errs
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }()
+		eventually(t, "the scratch directory is made", func() bool { return len(entries(t, dir)) == 1 })
+		time.Sleep(after)
+		if err := command.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		sent := time.Now()
+		err := command.Wait()
+		took, code := time.Since(sent), command.ProcessState.ExitCode()
+		if code != exit || out.Len() > 0 || took > 20*time.Second {
+			t.Errorf("after %v exit status %d, %v; stdout %q, stderr %q", took, code, err, &out, &errs)
+		}
+		eventually(t, "all processes are gone", func() bool {
+			return errors.Is(syscall.Kill(-command.Process.Pid, 0), syscall.ESRCH)
+		})
+		// Nobody can clean up after SIGKILL.
+		if left := entries(t, dir); len(left) > 0 && signal != syscall.SIGKILL {
+			t.Errorf("left behind: %v", left)
+		}
+		if lines := bytes.Count(errs.Bytes(), []byte("\n")); exit > 0 && lines != 1 {
+			t.Errorf("%d lines on stderr: %s", lines, &errs)
+		}
+	})
 }
 
 // entries names what is in a directory.

@@ -49,7 +49,7 @@ var techniques = []technique{
 		runs: []run{in(".", "^TestReadOnly$"), in("db", "^TestReadOnly|^TestExamineUnwritable")}},
 	{id: "T10", what: "locks that a close() drops, files replaced in use", runs: []run{
 		in("db", "^TestLocksSurvive|^TestExamineUsers$")}},
-	{id: "T11", what: "signals in mid-work", runs: []run{in(".", "^TestSignals$|^TestB131|^TestStoppedRace")}},
+	{id: "T11", what: "signals in mid-work", runs: []run{in(".", "^TestSignals$|^TestB131|^TestStopped")}},
 	{id: "T12", what: "a reader that keeps the log growing",
 		runs: []run{in("db", "^TestExamineSQLite$|^TestReadLeavesNothingOpen")}},
 	{id: "T13", what: "processes race for one terminal state", runs: []run{in(".", "^TestRaceOfProcesses$"),

@@ -17,7 +17,7 @@ import (
 
 const (
 	administerMax = 20 * time.Second // to make a database, or to remove it
-	checkMax      = 5 * time.Second // to look at a server
+	checkMax      = 5 * time.Second  // to look at a server
 )
 
 // Check says whether the server that a URL names can be had and lets its user make databases. It makes none.
