@@ -27,6 +27,8 @@ func TestTablesRefuse(t *testing.T) {
 			        settled_at = 1`,
 			`UPDATE jobs SET status = 'failed', settled_cost = 1, settled_source = 'poll', settled_attempt = 0,
 			        settled_at = 1`,
+			`UPDATE entries SET reason = 'x'`, `DELETE FROM entries`, `UPDATE postings SET amount = amount`,
+			`DELETE FROM postings`, `DELETE FROM lots`, `DELETE FROM balances`, `DELETE FROM jobs`,
 			insertedEntry("grant:g", 3, 1), insertedEntry("grant:new", 2, 1), insertedEntry("grant:new", 3, 0))
 		b.exec(insertedEntry("grant:new", 3, 1))
 		b.exec(`DROP TRIGGER entries_no_delete`, `DELETE FROM entries WHERE event_key = 'grant:new'`)
