@@ -18,6 +18,8 @@ type writer struct {
 	db         *DB
 	conn       *sqlx.Conn
 	statements map[string]*sqlx.Stmt
+	refused    time.Time // when another had the lock, the last time
+	turn       time.Time // when it last let others have it, or was refused
 }
 
 // attempt runs a batch in one transaction and answers its operations. It returns those that must
@@ -174,8 +176,13 @@ func (w *writer) begin(batch []*operation) error {
 		if err == nil {
 			err = w.checkVersion()
 		}
+		busy := errors.Is(err, ErrBusy)
+		if busy {
+			w.refused = time.Now()
+			w.turn = w.refused
+		}
 		waited := slices.ContainsFunc(batch, func(o *operation) bool { return o.state.Load() != withdrawn })
-		return waited && errors.Is(err, ErrBusy), err
+		return waited && busy, err
 	})
 }
 

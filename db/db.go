@@ -88,15 +88,15 @@ type DB struct {
 // engine is all that differs between database engines.
 type engine struct {
 	name     string
-	begin    string        // opens a write transaction; for those that share one it is the same as snapshot
-	snapshot string        // opens a write transaction that sees one moment
-	read     string        // opens a snapshot that cannot write
-	lock     string        // suffix of a SELECT that locks its rows until the commit; empty: begin locked all
-	prepare  string        // run once on each new write connection; may be empty
-	prepares bool          // statements are prepared here; else the driver keeps them
-	batchMax int           // operations that share one commit
-	writers  int           // transactions that write at once
-	pauseMax time.Duration // between tries for the lock, or for a connection
+	begin    string // opens a write transaction; for those that share one it is the same as snapshot
+	snapshot string // opens a write transaction that sees one moment
+	read     string // opens a snapshot that cannot write
+	lock     string // suffix of a SELECT that locks its rows until the commit; empty: begin locked all
+	prepare  string // run once on each new write connection; may be empty
+	prepares bool   // statements are prepared here; else the driver keeps them
+	batchMax int    // operations that share one commit
+	writers  int    // transactions that write at once
+	pauses   pauses // between tries for the lock, or for a connection
 
 	classify   func(error) error
 	check      checkFunc // a new write connection; may be nil

@@ -32,7 +32,7 @@ func postgresEngine(o Options) *engine {
 		// one owner or a thousand, and two of them could each have locked what the other needs.
 		batchMax:   1,
 		writers:    WritersMax,
-		pauseMax:   100 * time.Millisecond,
+		pauses:     pauses{min: 100 * time.Microsecond, max: 100 * time.Millisecond, share: 1},
 		classify:   classifyPostgres,
 		commit:     commitPostgres,
 		keeps:      never,

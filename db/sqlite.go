@@ -27,7 +27,11 @@ func sqliteEngine(o Options) *engine {
 		read:     "BEGIN",
 		writers:  1,
 		batchMax: BatchMax,
-		pauseMax: 4 * time.Millisecond, // a commit of another process takes about one
+		// Those who have waited for long must try as often as those who come, or they would wait for ever.
+		pauses: pauses{
+			min: 250 * time.Microsecond, max: 4 * time.Millisecond, share: 250,
+			turn: 6 * time.Millisecond, yield: 350 * time.Microsecond,
+		},
 		// The connection was opened with a busy_timeout. From here on the waiting is ours: SQLite sleeps
 		// up to 100 ms between tries, and a commit of another process takes about one.
 		prepare:    "PRAGMA busy_timeout = 0",

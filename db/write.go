@@ -97,6 +97,7 @@ func (d *DB) writeLoop() {
 		for again := batch; len(again) > 0; {
 			again = w.attempt(again)
 		}
+		w.yield()
 	}
 }
 

@@ -18,7 +18,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCHEMA = os.path.join(HERE, "..", "..", "..", "schema.sql")
 STATEMENTS = os.path.join(HERE, "settlement.sql")
-JOBS = {"jobledger": 3000, "limit": 3000, "postgres": 1600, "mattn": 600, "article": 150}
+JOBS = {"jobledger": 3000, "limit": 3000, "postgres": 1600, "mattn": 600, "article": 150, "one": 3000}
 
 
 def output(*words, **more):
@@ -114,7 +114,7 @@ def turns(folder, postgres):
                  f"{JOBS['mattn']}x", cwd=HERE, env=dict(os.environ, PEERS_FILE=file))
     words = out.split()
     yield "mattn", float(words[words.index("settles/s") - 1])
-    report, run = bench(binary, "--workers", 1, "--jobs", 300)
+    report, run = bench(binary, "--workers", 1, "--jobs", JOBS["one"])
     yield "one", run["p50_micros"]
     yield "bound", 2 * report["fdatasync_micros"] + 200
     yield "fdatasync", report["fdatasync_micros"]
