@@ -78,7 +78,7 @@ var slots = []slot{
 			"type=refund ref=$V job=j$N owner=o$N amount=5",
 	},
 	{
-		name: "key of a revocation", values: ids, field: "key", kept: true,
+		name: "key of a revocation", values: handles, field: "key", kept: true,
 		before: "grant --key=g$N -- o$N 5",
 		cli:    "revoke --key=$V --reason=r -- o$N 5",
 		path:   "/v1/revocations", body: `{"owner":"o$N","key":$V,"amount":5,"reason":"r"}`,
@@ -91,13 +91,13 @@ var slots = []slot{
 		rows: "type=balance owner=o$N available=0\ntype=job id=$V owner=o$N cost=5 status=completed",
 	},
 	{
-		name: "owner of a job", values: ids, field: "owner",
+		name: "owner of a job", values: handles, field: "owner",
 		before: "grant --key=h$N -- $V 5",
 		cli:    "job create --owner=$V --cost=5 -- j$N",
 		path:   "/v1/jobs", body: `{"id":"j$N","owner":$V,"cost":5}`,
 	},
 	{
-		name: "provider", values: ids, field: "provider", bookField: "provider", optional: true, kept: true,
+		name: "provider", values: handles, field: "provider", bookField: "provider", optional: true, kept: true,
 		before: "grant --key=g$N -- o$N 5\njob create --owner=o$N --cost=5 -- j$N",
 		cli:    "job submit --provider=$V -- j$N",
 		path:   "/v1/jobs/j$N/attempts", body: `{"provider":$V}`,
@@ -105,7 +105,7 @@ var slots = []slot{
 			"type=job id=j$N owner=o$N cost=5 status=processing provider=$V upstream_id=u",
 	},
 	{
-		name: "upstream id", values: ids, field: "upstream_id", bookField: "upstream_id", optional: true,
+		name: "upstream id", values: handles, field: "upstream_id", bookField: "upstream_id", optional: true,
 		kept:   true,
 		before: submitted,
 		cli:    "job accepted --attempt=1 --upstream-id=$V -- j$N",
@@ -114,7 +114,7 @@ var slots = []slot{
 			"type=job id=j$N owner=o$N cost=5 status=processing provider=p$N upstream_id=$V",
 	},
 	{
-		name: "upstream id of a report", values: ids, field: "upstream_id", kept: true,
+		name: "upstream id of a report", values: handles, field: "upstream_id", kept: true,
 		before: submitted,
 		cli:    "notify --upstream-id=$V -- j$N failed",
 		path:   "/v1/jobs/j$N/reports", body: `{"outcome":"failed","upstream_id":$V}`,
@@ -162,6 +162,42 @@ var slots = []slot{
 		path:   "/v1/jobs/j$N/reconcile/reject", body: `{"evidence":$V,"operator":"sue"}`,
 		rows: "type=balance owner=o$N available=0\n" +
 			"type=job id=j$N owner=o$N cost=5 status=failed submission=rejected evidence=$V",
+	},
+	{
+		name: "evidence of a rejection", values: needed, field: "evidence", kept: true,
+		before: submitted,
+		cli:    "job rejected --attempt=1 --evidence=$V -- j$N",
+		path:   "/v1/jobs/j$N/attempts/1/rejected", body: `{"evidence":$V}`,
+	},
+	{
+		name: "reason of a doubt", values: needed, field: "reason", kept: true,
+		before: submitted,
+		cli:    "job uncertain --attempt=1 --reason=$V -- j$N",
+		path:   "/v1/jobs/j$N/attempts/1/uncertain", body: `{"reason":$V}`,
+	},
+	{
+		name: "reason of a report", values: texts, field: "reason", kept: true,
+		before: submitted,
+		cli:    "notify --source=poll --reason=$V -- j$N failed",
+		path:   "/v1/jobs/j$N/reports", body: `{"outcome":"failed","source":"poll","reason":$V}`,
+	},
+	{
+		name: "operator", values: handles, field: "operator", kept: true,
+		before: submitted,
+		cli:    "reconcile reject --evidence=e --operator=$V -- j$N",
+		path:   "/v1/jobs/j$N/reconcile/reject", body: `{"evidence":"e","operator":$V}`,
+	},
+	{
+		name: "attempt of a report", values: attempts, field: "attempt", raw: true,
+		before: submitted,
+		cli:    "notify --attempt=$V -- j$N failed",
+		path:   "/v1/jobs/j$N/reports", body: `{"outcome":"failed","attempt":$V}`,
+	},
+	{
+		name: "lot of a revocation", values: refusedOf(handles), field: "lot",
+		before: "grant --key=g$N -- o$N 5",
+		cli:    "revoke --key=$N --reason=r --lot=$V -- o$N 5",
+		path:   "/v1/revocations", body: `{"owner":"o$N","key":"$N","amount":5,"reason":"r","lot":$V}`,
 	},
 	{
 		name: "metadata of a grant", values: metadata, field: "metadata", raw: true,

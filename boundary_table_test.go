@@ -29,11 +29,18 @@ var amounts = []boundary{
 // counts are amounts of which there may be none.
 var counts = append([]boundary{{takes, "0"}}, without(amounts, "0")...)
 
-var ids = []boundary{
-	{takes, "x"}, {takes, strings.Repeat("x", 255)}, {takes, "🦊 é\u0301"}, {takes, "a/b"}, {takes, ".."},
-	{takes, "."},
-	{takes, "a\u202eb"}, {takes, "-x"}, {takes, "%00"}, {takes, "a?b#c&d=e"}, {takes, "' OR 1=1 --"},
-	{takes, strings.Repeat("é", 127)},
+// attempts are numbers from 1, of which only the first can be meant here.
+var attempts = append([]boundary{{takes, "1"}}, without(amounts, "9007199254740991")...)
+
+// ids are what names an owner or a job; handles are the same for what costs more to prepare, with fewer that
+// are taken.
+var ids = append([]boundary{
+	{takes, "x"}, {takes, "."}, {takes, ".."}, {takes, "-x"}, {takes, "%00"}, {takes, "a?b#c&d=e"},
+	{takes, "' OR 1=1 --"}, {takes, strings.Repeat("é", 127)},
+}, handles...)
+
+var handles = []boundary{
+	{takes, strings.Repeat("x", 255)}, {takes, "🦊 é\u0301"}, {takes, "a/b"}, {takes, "a\u202eb"},
 	{refuses, ""}, {refuses, strings.Repeat("x", 256)}, {refuses, strings.Repeat("é", 128)}, {refuses, "a\x00b"},
 	{refuses, "a\nb"}, {refuses, "a\x1b[2Jb"}, {refuses, "a\u0085b"}, {refuses, " a"}, {refuses, "a "},
 	{refuses, "\u00a0a"}, {refuses, "a\u2003"}, {refuses, " "},
@@ -78,6 +85,17 @@ func filled(n int) string { return `{"a":"` + strings.Repeat("x", n-len(`{"a":""
 
 // nested is an object that is so deep.
 func nested(deep int) string { return strings.Repeat(`{"a":`, deep) + "1" + strings.Repeat("}", deep) }
+
+// refusedOf are the values of a list that a field does not take, for one that takes of the others only what
+// is there.
+func refusedOf(list []boundary) (bad []boundary) {
+	for _, v := range list {
+		if v.verdict != takes {
+			bad = append(bad, v)
+		}
+	}
+	return bad
+}
 
 func without(list []boundary, text string) (rest []boundary) {
 	for _, v := range list {
