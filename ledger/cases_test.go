@@ -325,3 +325,26 @@ func TestB86CreationsRace(t *testing.T) {
 		b.same(b.query(`SELECT SUM(cost) - (SELECT held FROM balances) FROM jobs`), []string{"0"})
 	})
 }
+
+// B74: what more owners have together than a 64-bit number holds is audited all the same, and each balance is
+// exact.
+func TestB74LargestBalances(t *testing.T) {
+	eachWorkbench(t, func(b *workbench) {
+		const owners = 1100
+		inParallel(8, owners, func(i int) {
+			owner := fmt.Sprint("o", i)
+			_, err := b.Grant(b.Context(), ledger.GrantParams{Owner: owner, Amount: ledger.AmountMax, Key: owner})
+			if err != nil {
+				b.Error(err)
+			}
+		})
+		b.audit()
+		all, err := b.Balances(b.Context(), "", ledger.PageMax)
+		b.ok(err)
+		for _, balance := range all {
+			if balance.Available != ledger.AmountMax {
+				b.Fatalf("a balance is %+v", balance)
+			}
+		}
+	})
+}
