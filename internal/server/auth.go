@@ -139,8 +139,8 @@ func (g *gate) permitOpen(r *http.Request) error {
 	if err := g.cross.Check(r); err != nil {
 		return &ledger.Error{Code: ledger.Forbidden, Message: err.Error()}
 	}
-	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
-		// It could not read the answer, but it could keep the ledger at work.
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Dest") != "document" {
+		// It could not read the answer, but it could keep the ledger at work, also by a frame that stays empty.
 		return &ledger.Error{Code: ledger.Forbidden, Message: "a page of another site asks"}
 	}
 	return nil

@@ -135,10 +135,17 @@ func TestOpenServer(t *testing.T) {
 		"Origin", "https://evil.example")
 	s.refused(403, ledger.Forbidden, "cross-origin", "POST", "/v1/grants", grant, "Sec-Fetch-Site", "cross-site")
 	s.must("POST", "/v1/grants", grant, "Origin", s.url)
-	s.refused(403, ledger.Forbidden, "another site", "GET", "/v1/audit", "", "Sec-Fetch-Site", "cross-site",
-		"Sec-Fetch-Mode", "no-cors")
-	for _, request := range []string{"cross-site navigate", "same-origin cors", "none navigate"} { // links work
-		site, how, _ := strings.Cut(request, " ")
-		s.must("GET", "/v1/audit", "", "Sec-Fetch-Site", site, "Sec-Fetch-Mode", how)
+	for request, allowed := range map[string]bool{ // links work
+		"cross-site navigate document": true, "same-origin cors empty": true, "none navigate document": true,
+		"cross-site no-cors image": false, "cross-site cors empty": false, "cross-site navigate iframe": false,
+		"cross-site navigate embed": false,
+	} {
+		what := strings.Fields(request)
+		header := []string{"Sec-Fetch-Site", what[0], "Sec-Fetch-Mode", what[1], "Sec-Fetch-Dest", what[2]}
+		if allowed {
+			s.must("GET", "/v1/audit", "", header...)
+		} else {
+			s.refused(403, ledger.Forbidden, "another site", "GET", "/v1/audit", "", header...)
+		}
 	}
 }
