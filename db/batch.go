@@ -60,7 +60,7 @@ func (w *writer) commit() error {
 
 // failCommit answers a batch whose COMMIT failed, but for those that must run again: where the server said
 // that it rolled back, what may; and in any case an operation that was refused after another had written.
-// It has written nothing, and it was refused for what nobody will ever have seen.
+// It has written nothing, and it was refused for what perhaps nobody will ever see.
 func (w *writer) failCommit(batch []*operation, errs []error, err error) (again []*operation) {
 	w.discard()
 	rolledBack, written := w.db.engine.rolledBack(err), false

@@ -27,7 +27,8 @@ func sqliteEngine(o Options) *engine {
 		read:     "BEGIN",
 		writers:  1,
 		batchMax: BatchMax,
-		// Those who have waited for long must try as often as those who come, or they would wait for ever.
+		// Who has waited for long must try about as often as who comes, or would wait for ever: the pause is the
+		// shortest up to 62 ms of waiting, and the longest only after a second.
 		pauses: pauses{
 			min: 250 * time.Microsecond, max: 4 * time.Millisecond, share: 250,
 			turn: 6 * time.Millisecond, yield: 350 * time.Microsecond,

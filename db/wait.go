@@ -13,7 +13,7 @@ type pauses struct {
 	min, max time.Duration
 	share    time.Duration
 	turn     time.Duration // of one that has the lock and takes it again, if others want it, too
-	yield    time.Duration // after that: longer than the others pause; 0: they queue for the lock
+	yield    time.Duration // after that: longer than most pauses of the others; 0: they queue for the lock
 }
 
 func (p *pauses) after(waited time.Duration) time.Duration {
