@@ -94,7 +94,10 @@ func printFileCopied(w io.Writer, did string, a *fileCopied) {
 	case !a.Audited:
 		fmt.Fprintf(w, "not audited\n")
 	default:
-		fmt.Fprintf(w, "the audit is clean; the last entry is of %s, %s open\n", clock(a.AsOf, "never"),
-			plural(int(a.OpenJobs), "job"))
+		last := "there is no entry yet"
+		if a.AsOf != nil {
+			last = "the last entry is of " + clock(a.AsOf, "")
+		}
+		fmt.Fprintf(w, "the audit is clean; %s, %s open\n", last, plural(int(a.OpenJobs), "job"))
 	}
 }
