@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,30 +19,32 @@ import (
 const (
 	callers    = 64
 	perCaller  = 20
-	throughput = 0.5 // of the package's, over HTTP, is what to expect
-	slack      = 0.1 // one round varies by half, and a fast disk makes the package alone faster still
-	rounds     = 15  // at most: what else a machine does makes one round slower than another
+	throughput = 0.5 // of the package's, over HTTP: the promise
+	slack      = 0.1 // for a machine that does much else
 )
 
-// TestThroughput: 64 clients over HTTP settle about half as many jobs per second as 64 callers of the package
-// in the same process. Round by round, the best of each counts, and after three rounds it is enough.
+// TestThroughput: 64 clients over HTTP settle at least half as many jobs per second as 64 callers of the
+// package in the same process, side by side in each round. The median counts; more rounds are made while it
+// is less.
 func TestThroughput(t *testing.T) {
 	s := start(t, dbtest.SQLite(t), server.Options{Log: slog.New(slog.NewJSONHandler(io.Discard, nil))})
 	s.grant("alice", "k1", "1000000")
-	var direct, http float64
-	for round := 0; round < 3 || http < throughput*direct && round < rounds; round++ {
-		direct = max(direct, s.rate(fmt.Sprintf("direct%d", round), func(id string) error {
+	var ratios []float64
+	median := func() float64 { return slices.Sorted(slices.Values(ratios))[len(ratios)/2] }
+	for round := 0; round < 5 || median() < throughput && round < 15; round++ {
+		direct := s.rate(fmt.Sprintf("direct%d", round), func(id string) error {
 			_, err := s.ledger.Settle(t.Context(), ledger.Report{
 				Job: id, Outcome: ledger.Completed, Source: ledger.Callback,
 			})
 			return err
-		}))
-		http = max(http, s.rate(fmt.Sprintf("http%d", round), s.settle))
+		})
+		http := s.rate(fmt.Sprintf("http%d", round), s.settle)
+		ratios = append(ratios, http/direct)
 		t.Logf("64 callers of the package settle %.0f jobs/s, 64 clients over HTTP %.0f: %.2f of it",
 			direct, http, http/direct)
 	}
-	if http < (throughput-slack)*direct {
-		t.Errorf("over HTTP only %.0f jobs/s, of %.0f", http, direct)
+	if t.Logf("median: %.2f", median()); median() < throughput-slack {
+		t.Errorf("over HTTP only %.2f of what the package settles", median())
 	}
 }
 
