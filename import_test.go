@@ -113,7 +113,7 @@ func TestB131Interrupted(t *testing.T) {
 			rows = 4_000
 		}
 		file := rowsOf(t, rows/2)
-		for i, after := range []time.Duration{400, 600, 1000, 1500} {
+		for i, after := range []time.Duration{400, 500, 700, 1000} {
 			signal := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
 			c := exec.CommandContext(t.Context(), "jobledger", "--db", dsn, "import", file)
 			var stderr strings.Builder
