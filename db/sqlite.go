@@ -31,7 +31,7 @@ func sqliteEngine(o Options) *engine {
 		// shortest up to 62 ms of waiting, and the longest only after a second.
 		pauses: pauses{
 			min: 250 * time.Microsecond, max: 4 * time.Millisecond, share: 250,
-			turn: 6 * time.Millisecond, yield: 350 * time.Microsecond,
+			turn: 7 * time.Millisecond, yield: 350 * time.Microsecond,
 		},
 		// The connection was opened with a busy_timeout. From here on the waiting is ours: SQLite sleeps
 		// up to 100 ms between tries, and a commit of another process takes about one.

@@ -112,7 +112,7 @@ func (r *result) violate(format string, args ...any) {
 var (
 	campaignLine = regexp.MustCompile(`campaign: \S+ \S+ wanted (\d+) done (\d+) fired (\d+)`)
 	passedLine   = regexp.MustCompile(`(?m)^ *--- PASS: `)
-	notRunLine   = regexp.MustCompile(`(?m)^.*not run: (.*)$`)
+	notRunLine   = regexp.MustCompile(`(?m)^[^>\n]*not run: (.*)$`) // not the line of a script that would say so
 )
 
 // run builds a test binary, unless it is there, runs it, and adds what it did.
