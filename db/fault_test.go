@@ -79,15 +79,7 @@ func TestFailedCommitIsUnknownToAll(t *testing.T) {
 			var w watch
 			d := open(t, dsn, db.Options{Intercept: w.intercept})
 			release := hold(t, d)
-			commits := 0
-			w.set(func(when db.When, query string) error {
-				if when == side && query == "COMMIT" {
-					if commits++; commits == 2 { // the first is the holder's
-						return errInjected
-					}
-				}
-				return nil
-			})
+			w.failCommits(side, 2, 2) // the first is the holder's
 			a := queue(t, t.Context(), d, mark("a", nil))
 			own := queue(t, t.Context(), d, mark("own", errOwn))
 			b := queue(t, t.Context(), d, mark("b", nil))
@@ -115,15 +107,7 @@ func TestRefusedForNothing(t *testing.T) {
 		var w watch
 		d := open(t, dsn, db.Options{Intercept: w.intercept})
 		release := hold(t, d)
-		commits := 0
-		w.set(func(when db.When, query string) error {
-			if when == db.Before && query == "COMMIT" {
-				if commits++; commits > 1 && commits < 4 { // the first is the holder's
-					return errInjected
-				}
-			}
-			return nil
-		})
+		w.failCommits(db.Before, 2, 3) // the first is the holder's
 		runs := map[string]int{}
 		alone := func(name string) chan error { // writes if nobody has
 			return queue(t, t.Context(), d, func(tx *db.Tx) error {

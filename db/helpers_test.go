@@ -186,6 +186,19 @@ func (w *watch) set(fail func(when db.When, query string) error) {
 	w.count, w.fail = map[string]int{}, fail
 }
 
+// failCommits lets the commits from first to last, which count from 1, fail on one side.
+func (w *watch) failCommits(side db.When, first, last int) {
+	commits := 0
+	w.set(func(when db.When, query string) error {
+		if when == side && query == "COMMIT" {
+			if commits++; commits >= first && commits <= last {
+				return errInjected
+			}
+		}
+		return nil
+	})
+}
+
 func (w *watch) seen(word string) int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
